@@ -3,7 +3,8 @@
 """Creates the databases, each inside the process that will use it.
 
 A ``*-manage`` command for each database would cost seconds of imports.  Other
-modules decide what is written to the databases.
+modules decide what is written to the databases; kept.py copies those of an
+earlier cloud.
 """
 
 import sqlite3
@@ -14,6 +15,7 @@ import sqlalchemy
 from sqlalchemy import event
 from sqlalchemy import orm
 
+from cloud import kept
 from cloud import settings
 
 # The connection by which this thread holds the lock of a database, by URL.
@@ -75,21 +77,31 @@ def glance() -> None:
     models.register_models(api.get_engine())
 
 
-def neutron(cloud: settings.Settings) -> None:
+def neutron(cloud: settings.Settings, complete: bool) -> None:
     """Creates the tables from the models, as migrations fail on SQLite.
 
     All models are loaded, because listing ports needs the backref of a model
     that only an L3 plugin would load.
+
+    :param complete: whether the database has all tables
     """
     from neutron.db.migration.models import head
-    engine = sqlalchemy.create_engine(f'sqlite:///{cloud.data}/neutron.db')
-    head.get_metadata().create_all(engine)
-    engine.dispose()
+    if not complete:
+        engine = sqlalchemy.create_engine(f'sqlite:///{cloud.data}/neutron.db')
+        head.get_metadata().create_all(engine)
+        engine.dispose()
     orm.configure_mappers()
 
 
 def nova(cloud: settings.Settings) -> None:
     """Creates the databases of the API and both cells, and maps the cells."""
+    if kept.restore(cloud, 'nova'):
+        return
+    _create_nova(cloud)
+    kept.keep(cloud, 'nova')
+
+
+def _create_nova(cloud: settings.Settings) -> None:
     from nova.conf import CONF
     from nova import context
     from nova.db import migration

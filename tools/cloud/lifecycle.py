@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from cloud import cleanup
 from cloud import config
 from cloud import images
+from cloud import kept
 from cloud import libvirtd
 from cloud import processes
 from cloud import settings
@@ -87,8 +89,7 @@ def _start_missing(cloud: settings.Settings, overrides: Sequence[str],
     prepare(cloud, overrides)
     missing = [service for service in settings.SERVICES
                if not process(cloud, service).pid]
-    for service in missing:
-        _start(cloud, service)
+    _start(cloud, missing)
     _wait_ready(cloud, missing, progress)
     images.upload(cloud)
     progress.say('images stored')
@@ -114,12 +115,42 @@ def _set_aside(cloud: settings.Settings) -> None:
         cloud.log.rename(cloud.old_log)
 
 
-def _start(cloud: settings.Settings, service: str) -> None:
-    command = [sys.executable, '-m', 'cloud.serve', service]
-    if service == 'nova':
-        command = [*libvirtd.inside(_libvirtd(cloud)), *command]
-    process(cloud, service).start(
-        command, cloud.environment(), cloud.log_file(service))
+def _start(cloud: settings.Settings, services: Sequence[str]) -> None:
+    inside: list[str] = []
+    if 'nova' in services:
+        inside = libvirtd.inside(_libvirtd(cloud))
+    _fork(cloud, services, inside)
+
+
+def _fork(cloud: settings.Settings, words: Sequence[str],
+          prefix: Sequence[str] = ()) -> None:
+    """Runs forks.py, which ends when the services are started."""
+    command = [*prefix, sys.executable, '-m', 'cloud.forks', *words]
+    with cloud.log_file('forks').open('ab') as log:
+        done = subprocess.run(command, env=cloud.environment(),
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    if done.returncode:
+        raise PartFailed('forks', f'failed with status {done.returncode}')
+
+
+def keep_databases(cloud: settings.Settings) -> None:
+    """Makes the databases that later clouds copy, without a cloud."""
+    progress = Progress()
+    cloud.directory.mkdir(parents=True, exist_ok=True)
+    with lock(cloud):
+        if cloud.is_saved or kept.is_complete(cloud):
+            progress.say('the databases are kept already')
+            return
+        prepare(cloud, ())
+        try:
+            _fork(cloud, [kept.OPTION, *settings.SERVICES])
+        except PartFailed:
+            for service in settings.SERVICES:
+                show_tail(cloud, service)
+            raise
+        finally:
+            clear(cloud, False)
+    progress.say('the databases are kept')
 
 
 def _libvirtd(cloud: settings.Settings) -> int:
@@ -181,7 +212,7 @@ def restart(cloud: settings.Settings, overrides: Sequence[str]) -> None:
         processes.end([process(cloud, 'nova')], RESTART_PATIENCE)
         progress.say('nova stopped')
         config.override(cloud, overrides)
-        _start(cloud, 'nova')
+        _start(cloud, ['nova'])
         try:
             _wait_ready(cloud, ['nova'], progress)
         except PartFailed as error:

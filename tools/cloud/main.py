@@ -17,6 +17,7 @@ from cloud.full import status
 from cloud import guests
 from cloud import libvirtd
 from cloud import lifecycle
+from cloud import plugins
 from cloud import processes
 from cloud import settings
 
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit status."""
     options = _parser().parse_args(arguments)
     cloud = settings.load()
+    plugins.list_at_once()
     try:
         return COMMANDS[options.command](cloud, options)
     except lifecycle.PartFailed as error:
@@ -55,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_set(commands.add_parser('restart', help='stop and start only Nova'))
     down = commands.add_parser('down', help='remove everything')
     down.add_argument('--keep-logs', action='store_true')
+    commands.add_parser('databases', help='make the databases that the next '
+                        'clouds copy; "up" does so, too')
     commands.add_parser('status', help='show processes and memory')
     commands.add_parser('env', help='print variables for the shell')
     on = commands.add_parser('on', help='run a command on a compute node of '
@@ -123,6 +127,11 @@ def _restart(cloud: settings.Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+def _databases(cloud: settings.Settings, options: argparse.Namespace) -> int:
+    lifecycle.keep_databases(cloud)
+    return 0
+
+
 def _status(cloud: settings.Settings, options: argparse.Namespace) -> int:
     if cloud.full:
         return 0 if status.show(cloud) else NOT_RUNNING
@@ -176,4 +185,4 @@ def _on(cloud: settings.Settings, options: argparse.Namespace) -> int:
 
 
 COMMANDS = {'up': _up, 'down': _down, 'restart': _restart,
-            'status': _status, 'env': _env, 'on': _on}
+            'databases': _databases, 'status': _status, 'env': _env, 'on': _on}

@@ -21,6 +21,7 @@ import os_vif
 from oslo_privsep import priv_context
 
 from cloud import databases
+from cloud import serve
 from cloud import settings
 from cloud import web
 from nova.api.openstack import wsgi_app
@@ -97,6 +98,7 @@ def run(cloud: settings.Settings) -> None:
     services = start_services()
     host_mapping.discover_hosts(context.get_admin_context())
     server = start_api(cloud)
+    serve.collect_garbage()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     stopping.wait()
     stop(server, services)

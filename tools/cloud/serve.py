@@ -3,17 +3,21 @@
 """Runs one service of the cloud: the main function of every process.
 
 Each project keeps its configuration in globals, so projects cannot share a
-process.  nova_aio.py says how the services of Nova share one.
+process.  nova_aio.py says how the services of Nova share one, and forks.py
+starts several services at once.
 
 Usage: ``python -m cloud.serve SERVICE``
 """
 
 from collections.abc import Callable
+import gc
 import importlib
 import sys
 from typing import Any
 
 from cloud import databases
+from cloud import kept
+from cloud import plugins
 from cloud import settings
 from cloud import web
 
@@ -26,34 +30,49 @@ def keystone(cloud: settings.Settings) -> Application:
 
     from cloud import register
 
+    complete = kept.restore(cloud, 'keystone')
+
     def prepare() -> None:
-        databases.keystone()
-        register.create_keys()
+        if not complete:
+            databases.keystone()
+            register.create_keys()
 
     application = core.initialize_application(
         'public', post_log_configured_function=prepare,
         config_files=[str(cloud.etc / 'keystone' / 'keystone.conf')])
-    register.register(cloud)
+    if not complete:
+        register.register(cloud)
+        kept.keep(cloud, 'keystone')
     return _checked(application)
 
 
 def placement(cloud: settings.Settings) -> Application:
     """Returns the application of Placement."""
-    return module('placement.wsgi.api')
+    complete = kept.restore(cloud, 'placement')
+    application = module('placement.wsgi.api')
+    if not complete:
+        kept.keep(cloud, 'placement')
+    return application
 
 
 def glance(cloud: settings.Settings) -> Application:
     """Returns the application of Glance."""
     for store in ('images', 'staging', 'tasks'):
         (cloud.data / store).mkdir(exist_ok=True)
+    complete = kept.restore(cloud, 'glance')
     application = module('glance.wsgi.api')
-    databases.glance()
+    if not complete:
+        databases.glance()
+        kept.keep(cloud, 'glance')
     return application
 
 
 def neutron(cloud: settings.Settings) -> Application:
     """Returns the application of Neutron."""
-    databases.neutron(cloud)
+    complete = kept.restore(cloud, 'neutron')
+    databases.neutron(cloud, complete)
+    if not complete:
+        kept.keep(cloud, 'neutron')
     return module('neutron.wsgi.api')
 
 
@@ -75,28 +94,57 @@ def _checked(application: object) -> Application:
 
 def _serve(service: str, cloud: settings.Settings) -> None:
     application = APPLICATIONS[service](cloud)
+    collect_garbage()
     web.server(application, cloud.port(service)).start()
 
 
-def _serve_nova(cloud: settings.Settings) -> None:
-    from nova import monkey_patch
+def collect_garbage() -> None:
+    """Begins to collect garbage, but never what the start has made."""
+    gc.freeze()
+    gc.enable()
 
-    # Chooses native threads instead of eventlet, before any other import.
+
+def _choose_threads() -> None:
+    """Chooses threads instead of eventlet, before other imports of Nova."""
+    from nova import monkey_patch
     monkey_patch.patch(backend='threading')
-    from cloud import nova_aio
-    nova_aio.main(cloud)
+
+
+def run(service: str) -> None:
+    """Runs a service until the process is ended."""
+    cloud = _prepare()
+    if service == 'nova':
+        _choose_threads()
+        from cloud import nova_aio
+        nova_aio.main(cloud)
+    else:
+        _serve(service, cloud)
+
+
+def complete(service: str) -> None:
+    """Completes and keeps the databases of a service that does not run."""
+    cloud = _prepare()
+    if service == 'nova':
+        _choose_threads()
+        from cloud import nova_aio
+        nova_aio.configure(cloud)
+        databases.nova(cloud)
+    else:
+        APPLICATIONS[service](cloud)
+
+
+def _prepare() -> settings.Settings:
+    # There is no garbage in what a start makes, only work for the collector.
+    gc.disable()
+    plugins.list_at_once()
+    databases.serialise_transactions()
+    return settings.load()
 
 
 def main() -> None:
     """Runs the service that the command line names."""
     # Some services parse the rest of the command line themselves.
-    service = sys.argv.pop()
-    cloud = settings.load()
-    databases.serialise_transactions()
-    if service == 'nova':
-        _serve_nova(cloud)
-    else:
-        _serve(service, cloud)
+    run(sys.argv.pop())
 
 
 if __name__ == '__main__':

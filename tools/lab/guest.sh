@@ -72,6 +72,11 @@ fi
 
 mkdir -p "$PROJECT"
 tar -x -C "$PROJECT" -f /lab/project.tar
+if [ -d /lab/databases ]; then
+    # Without the databases, the cloud makes its own and starts later.
+    mkdir -p "$PROJECT/.venv/cache/cloud"
+    cp -r /lab/databases/. "$PROJECT/.venv/cache/cloud"
+fi
 cd "$PROJECT" || exit 1
 export PATH="$PROJECT/.venv/bin:$PATH"
 

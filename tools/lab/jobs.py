@@ -66,6 +66,8 @@ PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
           **dict.fromkeys(('demo-kvm', 'life-kvm', 'profiles'),
                           'cloud with KVM')}
+#: The jobs that start the embedded cloud.
+CLOUD = frozenset(('cloud', 'demo', 'demo-kvm', 'life-kvm', 'profiles'))
 #: The job that runs the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

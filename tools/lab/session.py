@@ -11,6 +11,8 @@ import shutil
 import tempfile
 import time
 
+from cloud import kept
+
 from lab import image
 from lab import initrd
 from lab import jobs
@@ -79,6 +81,8 @@ class Session:
         programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
                       image.PROJECT,
                       *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])
+        if jobs.CLOUD.intersection(name for name, _ in self.scripts):
+            _give_databases(shared / 'databases')
         files = []
         for number, (name, script) in enumerate(self.scripts):
             files.append(f'{number:02}-{name}')
@@ -104,6 +108,16 @@ class Session:
     def _keep(shared: pathlib.Path, output: pathlib.Path) -> None:
         shutil.copytree(shared / 'out', output, dirs_exist_ok=True)
         shutil.copy(shared / _CONSOLE, output / _CONSOLE)
+
+
+def _give_databases(target: pathlib.Path) -> None:
+    """Copies the databases of a new cloud, which are made on this machine.
+
+    The machine in the lab would make its own, but takes minutes to do so.
+    """
+    programs.run([image.PROJECT / 'tools' / 'cloud.sh', 'databases'])
+    if kept.root().exists():
+        shutil.copytree(kept.root(), target)
 
 
 def settings(wanted: machine.Machine) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import importlib
 import sys
 
+from cloud import plugins
 from cloud import serve
 from cloud import settings
 from cloud import web
@@ -52,6 +53,7 @@ def main() -> None:
     # Some services parse the rest of the command line themselves.
     make, port = APPLICATIONS[sys.argv.pop()]
     cloud = settings.load()
+    plugins.list_at_once()
     web.server(make(cloud), cloud.port(port)).start()
 
 
