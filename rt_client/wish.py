@@ -12,6 +12,7 @@ from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import room
 from nova_rt.rules import smt
+from nova_rt.rules import soft
 from nova_rt.rules import topology
 
 #: What the answers do not count, for a server with a NUMA topology.
@@ -20,7 +21,9 @@ CELLS = ('NUMA cells, huge pages and devices are not counted here, so that '
 _LACKS = {
     hostmap.NUMA: 'the host takes no flavor with NUMA cells or a page size',
     hostmap.MASK: f'the host takes no flavor with {reservation.MASK_KEY}',
-    hostmap.CORE: f'the host takes no flavor with {reservation.SMT_KEY}=core'}
+    hostmap.CORE: f'the host takes no flavor with {reservation.SMT_KEY}=core',
+    hostmap.SOFT: f'the host takes no flavor with '
+                  f'{reservation.KIND_KEY}=soft'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ def of_flavor(specs: Mapping[str, Any], vcpus: int,
     :param specs: the extra specs of the flavor
     :param vcpus: the number of vCPUs of the flavor, with or without a
         reservation
-    :raises InvalidReservation: when the mask, or the request about siblings,
-        is not valid
+    :raises InvalidReservation: when the mask, the request about siblings, or
+        the kind of the reservation is not valid
     """
     unreserved = topology.dedicated(specs, vcpus).union(
         mask.unreserved(specs, vcpus))
@@ -70,7 +73,8 @@ def of_flavor(specs: Mapping[str, Any], vcpus: int,
               'MEMORY_MB': ram_mb, 'DISK_GB': disk_gb}
     needs = {hostmap.MASK: bool(unreserved),
              hostmap.NUMA: topology.is_wanted(specs),
-             hostmap.CORE: smt.needs_core(specs)}
+             hostmap.CORE: smt.needs_core(specs),
+             hostmap.SOFT: soft.is_soft(specs)}
     return Wish(
         vcpus - len(unreserved), wanted,
         {name: amount for name, amount in others.items() if amount},

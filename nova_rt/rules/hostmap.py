@@ -28,7 +28,9 @@ CLASSES = (RESOURCE_CLASS, SHARE_CLASS)
 TRAIT = 'CUSTOM_HCBS'
 #: The trait of hosts where each vCPU is SCHED_DEADLINE on its own pCPU.
 PINNED_TRAIT = 'CUSTOM_SCHED_DEADLINE_PINNED'
-TRAITS = frozenset((TRAIT, PINNED_TRAIT))
+#: The trait of hosts that take soft reservations, see rules.soft.
+SOFT_TRAIT = 'CUSTOM_RT_SOFT'
+TRAITS = frozenset((TRAIT, PINNED_TRAIT, SOFT_TRAIT))
 
 #: Keys of ComputeNode.stats; the first two are the paper's columns.
 SHARE = 'rt_share'
@@ -49,6 +51,8 @@ MASK = 'mask'
 #: Servers with a NUMA topology.
 NUMA = 'numa'
 CORE = 'core'
+#: Soft reservations.
+SOFT = 'soft'
 
 #: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000

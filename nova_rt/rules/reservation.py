@@ -38,6 +38,8 @@ HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
 MASK_KEY = 'hw:cpu.rt_mask'
 #: Extra spec that chooses hosts by how they count siblings, see rules.smt.
 SMT_KEY = 'hw:cpu.rt_smt'
+#: Extra spec that makes a reservation hard or soft, see rules.soft.
+KIND_KEY = 'hw:cpu.rt_reservation'
 SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
 
 FLAVOR = 'flavor extra spec'
@@ -228,7 +230,7 @@ def from_flavor_and_hints(
     from_flavor = flavor_values(extra_specs)
     from_hints = hint_values(hints)
     values = from_flavor | from_hints
-    for key in () if values else (MASK_KEY, SMT_KEY):
+    for key in () if values else (MASK_KEY, SMT_KEY, KIND_KEY):
         if key in extra_specs:
             raise _error(FLAVOR, key, extra_specs[key],
                          'the flavor and the hints ask for no reservation',

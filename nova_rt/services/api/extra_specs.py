@@ -11,6 +11,7 @@ from nova.api.validation.extra_specs import base
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import smt
+from nova_rt.rules import soft
 from nova_rt.rules import workload
 
 
@@ -59,6 +60,14 @@ def register() -> list[base.ExtraSpecValidator]:
                 'threads of a core as one sum, or whose cores have one '
                 'thread.'),
             value={'type': str, 'enum': [*map(str, smt.VALUES)]}),
+        base.ExtraSpecValidator(
+            name=reservation.KIND_KEY,
+            description=(
+                'With ``soft``, each vCPU gets at least the CPU reservation '
+                'of the flavor, and also the CPU time that nobody has '
+                'reserved on its pCPU. With ``hard``, the default, the '
+                'reservation is also a limit.'),
+            value={'type': str, 'enum': [*map(str, soft.Kind)]}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
             description=(

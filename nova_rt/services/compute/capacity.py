@@ -40,7 +40,14 @@ LACKS = {
         'the flavor wants the threads of a core to count as one '
         f'({reservation.SMT_KEY}=core), but this host counts each thread; set '
         '[nova_rt] smt = core on hosts for such servers, or use another '
-        'flavor'}
+        'flavor',
+    hostmap.SOFT:
+        'the flavor has a soft reservation '
+        f'({reservation.KIND_KEY}=soft), but this host cannot change the '
+        'runtime of a vCPU by the pCPU where it runs; use hosts with virtual '
+        'machines and sched_deadline whose vCPUs are pinned (nova-rt doctor '
+        'shows whether a host pins them), or a flavor with a hard '
+        'reservation'}
 
 
 class CapacitySource(Protocol):
@@ -56,6 +63,10 @@ class CapacitySource(Protocol):
     @property
     def pins(self) -> bool:
         """True if guests stay on the pCPUs of their claims."""
+
+    @property
+    def takes_soft(self) -> bool:
+        """True if soft reservations are enforced, see rules.soft."""
 
     def capacity(self) -> base.Capacity:
         """Returns how much the kernel can reserve.
@@ -230,6 +241,7 @@ def _takes(conf: Any, kernel: CapacitySource | None,
     cells = (kernel is not None and kernel.pins
              and conf.libvirt.virt_type != 'lxc')
     found = {hostmap.MASK: masks, hostmap.NUMA: cells,
+             hostmap.SOFT: kernel is not None and kernel.takes_soft,
              hostmap.CORE: empty.counts_cores or not empty.cores}
     return frozenset(name for name, is_taken in found.items() if is_taken)
 

@@ -33,6 +33,7 @@ from nova_rt.rules import reservation
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import request
+from nova_rt.services.compute import spare
 from nova_rt.services.compute import tracker
 
 LOG = logging.getLogger(__name__)
@@ -59,10 +60,12 @@ def change_here(rt: Any, context: Any, instance: Any,
     with contextlib.ExitStack() as undo:
         _allocate(rt, context, old, new, undo)
         undo.callback(_put_back, rt, old)
+        spare.make_room(rt, [new])
         _apply(rt, new)
         _store(instance, old, new)
         undo.pop_all()
     rt.rt_replace(old, new)
+    spare.level(rt)
     LOG.info('Changed the CPU reservation from %s on pCPUs %s to %s on pCPUs '
              '%s.', old.reservation, list(old.cpus), new.reservation,
              list(new.cpus), instance=instance)

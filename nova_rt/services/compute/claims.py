@@ -9,7 +9,8 @@ the claim through migrations, confirm, revert, abort and the periodic audit.
 The form has no version number.  A reader accepts a text completely or not at
 all, because a part that it skipped could make the claim larger.  In the text,
 "-" among the pCPUs stands for a vCPU without a reservation.  Versions of
-nova-rt that do not know "-" refuse such claims, and read all others.
+nova-rt that do not know "-" refuse such claims, and read all others.  The same
+holds for ";soft" at the end of a claim with a soft reservation.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,7 +30,7 @@ _IDENTIFIER = re.compile(
     r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
     r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
     r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>PLACE(,PLACE)*)'
-    .replace('PLACE', '(?:-|[0-9]+)'))
+    .replace('PLACE', '(?:-|[0-9]+)') + '(?P<soft>;soft)?')
 #: The place of a vCPU without a reservation.
 _NOWHERE = '-'
 
@@ -46,6 +47,8 @@ class RTClaim:
         nova-compute stores these values nowhere else
     :ivar unreserved: the indices of the vCPUs without a reservation,
         ascending
+    :ivar soft: whether the vCPUs may get more than *reservation*, see
+        rules.soft
     """
 
     instance_uuid: str
@@ -54,6 +57,7 @@ class RTClaim:
     cpus: tuple[int, ...]
     hints: Mapping[str, int] = dataclasses.field(default_factory=dict)
     unreserved: tuple[int, ...] = ()
+    soft: bool = False
 
     @property
     def places(self) -> tuple[int | None, ...]:
@@ -79,7 +83,7 @@ class RTClaim:
         return (f'{self.instance_uuid}/{self.move}'
                 f';r={self.reservation.runtime_us}'
                 f';p={self.reservation.period_us}'
-                f';h={hints};c={places}')
+                f';h={hints};c={places}' + ';soft' * self.soft)
 
     @classmethod
     def parse(cls, identifier: str) -> Self:
@@ -100,7 +104,7 @@ class RTClaim:
             tuple(int(place) for place in places if place != _NOWHERE),
             {key: int(text) for key, text in hints if text},
             tuple(vcpu for vcpu, place in enumerate(places)
-                  if place == _NOWHERE))
+                  if place == _NOWHERE), bool(match['soft']))
 
     def to_resource(self, provider_uuid: str) -> Any:
         """Returns the claim as a resource of the compute's root provider."""

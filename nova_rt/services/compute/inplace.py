@@ -22,7 +22,8 @@ from nova_rt.services.compute import claims
 
 #: Key of Instance.system_metadata with the id of the migration of the resize.
 _KEY = 'nova_rt_in_place'
-_FLAVOR_KEYS = frozenset(f'hw:{key}' for key in reservation.KEYS)
+_FLAVOR_KEYS = frozenset((*(f'hw:{key}' for key in reservation.KEYS),
+                          reservation.KIND_KEY))
 _FIELDS = ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb', 'swap',
            'rxtx_factor')
 

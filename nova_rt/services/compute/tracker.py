@@ -36,6 +36,7 @@ from nova_rt.services.compute import overcommit
 from nova_rt.services.compute import refusals
 from nova_rt.services.compute import reporting
 from nova_rt.services.compute import request
+from nova_rt.services.compute import spare
 from nova_rt.services.compute import strangers as rt_strangers
 from nova_rt.services.compute import vcpus
 
@@ -249,7 +250,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         inplace.note(instance, move, kept is not None)
         if kept is not None:
             return claims.RTClaim(instance.uuid, move, wanted, kept, hints,
-                                  split.unreserved), ()
+                                  split.unreserved, split.is_soft), ()
         chosen = numa.fit(asked, state, split, wanted, capacity.policy)
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)
@@ -257,7 +258,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 report.NO_ROOM, f'{told}{numa.IN_CELLS if asked else ""}',
                 told)
         return claims.RTClaim(instance.uuid, move, wanted, chosen.cpus,
-                              hints, split.unreserved), chosen.cells
+                              hints, split.unreserved,
+                              split.is_soft), chosen.cells
 
     def _claim_resources(self, allocations: Any) -> Any:
         if self._rt_pending:
@@ -268,6 +270,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         claim, resource = self._rt_pending
         refusals.check_allocation(claim, resource.provider_uuid, allocations)
         self._add_assigned_resources([resource])
+        spare.make_room(self)
         return objects.ResourceList(
             objects=[*(claimed or ()), resource])
 
@@ -287,6 +290,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         self.driver.rt_reconcile(entitled.entitlements(
             known, self.host, self._rt_resources(), not self._rt_audited))
         self._rt_count_strangers(known, elsewhere)
+        spare.level(self)
         self._rt_audited = True
         self._rt_report(strays, self._rt_unpaid(context, known))
 

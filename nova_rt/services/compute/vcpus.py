@@ -14,6 +14,7 @@ from nova_rt.rules import hostmap
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import smt
+from nova_rt.rules import soft
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Split:
     unreserved: tuple[int, ...] = ()
     needs: frozenset[str] = frozenset()
 
+    @property
+    def is_soft(self) -> bool:
+        """True for a soft reservation."""
+        return hostmap.SOFT in self.needs
+
 
 def split(flavor: Any, topology: Any = None) -> Split:
     """Returns how a reservation splits the vCPUs of a flavor.
@@ -37,7 +43,8 @@ def split(flavor: Any, topology: Any = None) -> Split:
     :param topology: the objects.InstanceNUMATopology of the server, or None;
         vCPUs to which Nova dedicates pCPUs have no reservation
     :raises InvalidReservation: when the mask of the flavor is bad, or leaves
-        no vCPU on shared pCPUs, or when its value for siblings is bad
+        no vCPU on shared pCPUs, or when its value for siblings or for the
+        kind of the reservation is bad
     """
     masked = mask.unreserved(flavor.extra_specs, flavor.vcpus)
     dedicated = _dedicated(topology)
@@ -51,7 +58,8 @@ def split(flavor: Any, topology: Any = None) -> Split:
                            'without a dedicated pCPU')
     needs = {hostmap.MASK: bool(unreserved),
              hostmap.NUMA: topology is not None,
-             hostmap.CORE: smt.needs_core(flavor.extra_specs)}
+             hostmap.CORE: smt.needs_core(flavor.extra_specs),
+             hostmap.SOFT: soft.is_soft(flavor.extra_specs)}
     return Split(flavor.vcpus - len(unreserved), unreserved,
                  frozenset(name for name, is_needed in needs.items()
                            if is_needed))

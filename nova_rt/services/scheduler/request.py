@@ -22,7 +22,8 @@ CONF = nova.conf.CONF
 _FLAVOR_KEYS = tuple(reservation.FLAVOR_PREFIX + key
                      for key in reservation.KEYS)
 #: The keys that ask for a reservation, or make no sense without one.
-_ASKING = (*_FLAVOR_KEYS, reservation.MASK_KEY, reservation.SMT_KEY)
+_ASKING = (*_FLAVOR_KEYS, reservation.MASK_KEY, reservation.SMT_KEY,
+           reservation.KIND_KEY)
 
 
 def hints(spec: Any) -> Mapping[str, Any]:

@@ -37,7 +37,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         return False
     try:
         wanted = request.admitted(spec)
-        vcpus = request.split(spec).reserved if wanted else 0
+        split = request.split(spec) if wanted else None
     except exception.InvalidReservation as error:
         LOG.info('CPU reservation refused: %s', error,
                  instance_uuid=spec.instance_uuid)
@@ -47,20 +47,22 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     if wanted is not None:
         inplace.admit(spec)
     request.settle(spec, wanted)
-    if wanted is None:
+    if wanted is None or split is None:
         return False
-    amounts = hostmap.amounts(vcpus, wanted.bandwidth)
+    traits = [hostmap.TRAIT, *[hostmap.SOFT_TRAIT] * split.is_soft]
+    amounts = hostmap.amounts(split.reserved, wanted.bandwidth)
     # Amounts that an operator set in the flavor are replaced, because a hint
     # may have changed the reservation.
     spec.flavor.extra_specs = dict(spec.flavor.extra_specs) | {
         f'resources:{name}': str(amount)
-        for name, amount in amounts.items()} | {TRAIT: 'required'}
+        for name, amount in amounts.items()} | dict.fromkeys(
+            (f'trait:{name}' for name in traits), 'required')
     LOG.info('The server asks for %s on each of %d vCPUs: hosts need %s and '
-             'the trait %s.', wanted, vcpus,
+             'the trait %s.', wanted, split.reserved,
              ', '.join(f'{amount} free of {name}'
                        for name, amount in amounts.items()),
-             hostmap.TRAIT, instance_uuid=spec.instance_uuid)
-    candidates.expect(spec, wanted, vcpus)
+             ' and the trait '.join(traits), instance_uuid=spec.instance_uuid)
+    candidates.expect(spec, wanted, split.reserved)
     return True
 
 

@@ -207,14 +207,19 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
             cpu = claim.by_vcpu.get(number) if claim else None
             wanted = None if claim is None or cpu is None else (
                 _budget(claim, cpu))
-            leaves += [_thread_leaf(group, thread, wanted) for thread
-                       in tasks.threads(group, hierarchy.controller)]
+            leaves += [_thread_leaf(group, thread, wanted, bool(
+                claim and claim.soft)) for thread in tasks.threads(
+                    group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)
     return snapshot.KernelBudgets(False, guests)
 
 
-def _thread_leaf(group: str, thread: int, wanted: base.Budget | None
-                 ) -> snapshot.Leaf:
+def _thread_leaf(group: str, thread: int, wanted: base.Budget | None,
+                 soft: bool = False) -> snapshot.Leaf:
+    """Returns what a vCPU shall have and has.
+
+    :param soft: whether the vCPU may also have a longer runtime
+    """
     policy = sched.get(thread)
     held = None
     if policy.is_deadline:
@@ -224,4 +229,12 @@ def _thread_leaf(group: str, thread: int, wanted: base.Budget | None
                else sorted(pinned)[:1])
         held = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
                            policy.period // 1000)
+        if soft and wanted and _is_above(held, wanted):
+            wanted = held
     return snapshot.Leaf(f'{group}, thread {thread}', wanted, held)
+
+
+def _is_above(held: base.Budget, wanted: base.Budget) -> bool:
+    return held.period_us == wanted.period_us and all(
+        held.runtime_us.get(cpu, 0) >= runtime
+        for cpu, runtime in wanted.runtime_us.items())

@@ -69,9 +69,10 @@ class DeadlineEnforcer(enforcer.Enforcer):
         self._controller = hierarchy.controller
         self._containers = containers
         self._shared = shared
-        self.pins = pins is not None
+        self.pins = self.takes_soft = pins is not None
         if pins:
-            self.traits = frozenset((hostmap.PINNED_TRAIT,))
+            self.traits = frozenset((hostmap.PINNED_TRAIT,
+                                     hostmap.SOFT_TRAIT))
         self._admission = _admission(fs, hierarchy)
         self._threads = vcpus.Threads(self._controller, self._admission, pins)
 
@@ -157,7 +158,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Checks whether all vCPUs have their reservation and run."""
         guest = self._vcpus_of(pid, claim)
-        return (all(self._threads.has(guest[number], claim.reservation, cpu)
+        return (all(self._threads.has(
+                    guest[number], claim.reservation, cpu, claim.soft)
                     for number, cpu in claim.by_vcpu.items())
                 and not any(self._threads.is_reserved(guest[number])
                             for number in claim.unreserved)

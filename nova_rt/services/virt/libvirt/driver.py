@@ -6,7 +6,7 @@ The driver connects the parts in nova-compute: the tracker that claims, the
 host and the guests that apply claims, and the inventory for Placement.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import nova.conf
@@ -39,6 +39,7 @@ from nova_rt.services.compute import emulators
 from nova_rt.services.compute import entitled
 from nova_rt.services.compute import inplace
 from nova_rt.services.compute import manager as rt_manager
+from nova_rt.services.compute import spare
 from nova_rt.services.compute import tracker
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import install
@@ -48,6 +49,7 @@ from nova_rt.services.virt.libvirt import deadline
 from nova_rt.services.virt.libvirt import description
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import host as rt_host
+from nova_rt.services.virt.libvirt import levels
 from nova_rt.services.virt.libvirt import marks
 from nova_rt.services.virt.libvirt import reconcile
 from nova_rt.services.virt.libvirt import reservations
@@ -209,6 +211,14 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         :raises RTError: when the guest does not get it
         """
         self.rt_reservations.change(claim)
+
+    def rt_level(self, targets: Sequence[spare.Target],
+                 lowers_only: bool = False) -> None:
+        """Gives guests with soft reservations the runtimes of *targets*.
+
+        :raises KernelError: when a runtime cannot be made shorter
+        """
+        levels.level(self.rt_reservations, targets, lowers_only)
 
     def rt_stays(self, instance: Any) -> bool:
         """Checks whether the vCPUs of a server must keep their pCPUs."""

@@ -40,6 +40,10 @@ class Enforcer(abc.ABC):
     replicated: bool
     #: True if guests must stay on the pCPUs of their claims
     pins: bool
+    #: True if :meth:`apply` can change the runtime of a running guest without
+    #: harm to others, and servers on a pCPU run by EDF, so that the host takes
+    #: soft reservations
+    takes_soft = False
     #: the traits of a host in Placement besides hostmap.TRAIT
     traits: frozenset[str] = frozenset()
     #: True if a budget may be released before its guest is ended

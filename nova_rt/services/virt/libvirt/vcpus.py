@@ -84,13 +84,18 @@ class Threads:
         policy = self.policy(vcpu)
         return policy.period // 1000 if policy.is_deadline else 0
 
-    def has(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int
-            ) -> bool:
+    def has(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int,
+            soft: bool = False) -> bool:
         """Checks whether a vCPU has a reservation, and runs on its pCPU.
 
         The pCPU is checked only if there are *pins*.
+
+        :param soft: whether the vCPU may have a longer runtime
         """
-        if not self.policy(vcpu).grants(wanted.runtime_us, wanted.period_us):
+        policy = self.policy(vcpu)
+        runtime_us = (max(wanted.runtime_us, policy.runtime // 1000) if soft
+                      else wanted.runtime_us)
+        if not policy.grants(runtime_us, wanted.period_us):
             return False
         with self._explained(vcpu):
             return self._pins is None or self._pins.is_pinned_to(

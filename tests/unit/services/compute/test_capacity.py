@@ -25,9 +25,11 @@ class Kernel:
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
                  error=None, fixed=False, min_period_us=1,
-                 min_runtime_us=1, interrupts=False, pins=True, others=()):
+                 min_runtime_us=1, interrupts=False, pins=True, others=(),
+                 takes_soft=False):
         self.replicated = replicated
         self.pins = pins
+        self.takes_soft = takes_soft
         self._capacity = error or kernel_base.Capacity(
             ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts,
             others)
@@ -101,6 +103,13 @@ class MeasureTest(base.TestCase):
         self.assertNotIn('numa', anywhere.takes)
         self.assertIn('this host keeps no vCPU on the pCPU of its claim',
                       anywhere.lack(frozenset(['numa'])))
+
+    def test_soft_reservations(self):
+        self.assertIn('soft', self.measure(Kernel(takes_soft=True)).takes)
+        without = self.measure(Kernel())
+        self.assertNotIn('soft', without.takes)
+        self.assertIn('hw:cpu.rt_reservation=soft',
+                      without.lack(frozenset(['soft'])))
 
     def test_kernel_without_room(self):
         self.assertTrue(self.measure(Kernel(ppm=0)).reason.endswith(

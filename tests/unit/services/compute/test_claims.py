@@ -33,11 +33,12 @@ _CLAIMS = st.builds(
 
 @st.composite
 def _masked(draw):
-    """Claims of servers with and without unreserved vCPUs."""
+    """Claims with and without unreserved vCPUs, hard and soft ones."""
     claim = draw(_CLAIMS)
     vcpus = len(claim.cpus) + draw(st.integers(0, 5))
     unreserved = draw(st.permutations(range(vcpus)))[len(claim.cpus):]
-    return dataclasses.replace(claim, unreserved=tuple(sorted(unreserved)))
+    return dataclasses.replace(claim, unreserved=tuple(sorted(unreserved)),
+                               soft=draw(st.booleans()))
 
 
 class RTClaimTest(base.TestCase):
@@ -53,9 +54,11 @@ class RTClaimTest(base.TestCase):
 
     @hypothesis.given(_masked())
     @base.PROPERTY
-    def test_old_versions_refuse_a_mask_whole_and_read_all_else(self, claim):
+    def test_old_versions_refuse_new_forms_whole_and_read_all_else(
+            self, claim):
         match = re.fullmatch(_OLD_FORM, claim.identifier)
-        self.assertEqual(not claim.unreserved, match is not None)
+        self.assertEqual(not claim.unreserved and not claim.soft,
+                         match is not None)
 
     def test_vcpus_without_a_reservation(self):
         claim = claims.RTClaim(uuids.server, 0, CLAIM.reservation, (3, 5),
@@ -65,9 +68,16 @@ class RTClaimTest(base.TestCase):
         self.assertEqual({1: 3, 2: 5}, claim.by_vcpu)
         self.assertEqual((3, 0), CLAIM.places)
 
+    def test_a_soft_reservation(self):
+        claim = dataclasses.replace(CLAIM, soft=True)
+        self.assertEqual(CLAIM.identifier + ';soft', claim.identifier)
+        self.assertNotEqual(CLAIM, claims.RTClaim.parse(claim.identifier))
+
     def test_not_ours(self):
         good = CLAIM.identifier
-        for text in ('', 'pmem-1', good + ';x=1', '2:' + good, 'x' + good,
+        for text in (good + ';', good + ';hard', good + ';soft;soft',
+                     good + 'soft', '', 'pmem-1', good + ';x=1',
+                     '2:' + good, 'x' + good,
                      good + '\n',
                      good.replace('r=1000', 'r='),
                      good.replace('c=3,0', 'c='),

@@ -4,6 +4,7 @@
 
 from nova import objects
 
+from nova_rt.rules import exception
 from nova_rt.services.compute import vcpus
 from tests.unit import base
 
@@ -24,6 +25,15 @@ class SplitTest(base.TestCase):
 
     def test_all(self):
         self.assertEqual(vcpus.Split(4), self.split({}))
+
+    def test_a_soft_reservation(self):
+        kind = 'hw:cpu.rt_reservation'
+        self.assertEqual(vcpus.Split(4), self.split({kind: 'hard'}))
+        soft = self.split({kind: 'soft'})
+        self.assertEqual(vcpus.Split(4, (), frozenset(['soft'])), soft)
+        self.assertTrue(soft.is_soft)
+        self.assertRaises(exception.InvalidReservation, self.split,
+                          {kind: 'fair'})
 
     def test_a_topology(self):
         self.assertEqual(

@@ -95,6 +95,16 @@ class RequestFilterTest(base.TestCase):
             'hosts need 1000000 free of CUSTOM_RT_BANDWIDTH, 500000 free of '
             'CUSTOM_RT_SHARE and the trait CUSTOM_HCBS.', logged.output)
 
+    def test_a_soft_reservation(self):
+        spec = base.request_spec(base.extra_specs(1000, 2000) | {
+            'hw:cpu.rt_reservation': 'soft'})
+        self.assertTrue(self.ask(spec))
+        self.assertEqual('required', spec.flavor.extra_specs[
+            'trait:CUSTOM_RT_SOFT'])
+        plain = base.request_spec(base.extra_specs(1000, 2000))
+        self.assertTrue(self.ask(plain))
+        self.assertNotIn('trait:CUSTOM_RT_SOFT', plain.flavor.extra_specs)
+
     def test_nothing_asked(self):
         spec = base.request_spec({'hw:x': 'y'})
         self.assertFalse(self.ask(spec))

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import os
+from unittest import mock
+
 import fixtures
 
 from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.rules import reservation
 from rt_operate.manage.read import kernel
@@ -95,6 +99,22 @@ class LookTest(unit_base.TestCase):
         # A guest that is none of Nova's, too.
         self.assertEqual({'/machine/other', self.group()},
                          set(kernel.read_budgets([]).strays))
+
+    def test_a_soft_reservation_may_have_more(self):
+        """A longer runtime is right, a shorter one or a period is not."""
+        wanted = kernel_base.Budget({0: 30_000}, 100_000)
+        for runtime, period, is_right in (
+                (30_000, 100_000, True), (95_000, 100_000, True),
+                (29_999, 100_000, False), (47_500, 50_000, False)):
+            policy = sched.Policy(sched.SCHED_DEADLINE, 0, runtime * 1000,
+                                  period * 1000, period * 1000)
+            with (mock.patch.object(sched, 'get', return_value=policy),
+                  mock.patch.object(os, 'sched_getaffinity',
+                                    return_value={0})):
+                leaf = kernel._thread_leaf('g', 1, wanted, True)
+                hard = kernel._thread_leaf('g', 1, wanted)
+            self.assertEqual(is_right, leaf.wanted == leaf.budget)
+            self.assertEqual(wanted, hard.wanted)
 
     def test_outside_of_the_host(self):
         self.trouble = 'why'
