@@ -39,7 +39,8 @@ _SECONDS = 5.0
 #: The longest period of a neighbour: what its answer may take.
 _LATEST_MS = 100
 _WORK_MS = 15
-#: Works in each period, and at SIGTERM prints its longest answer in ms.
+#: Works in each period, and at SIGTERM prints its longest answer in ms since
+#: SIGUSR1: as an ordinary process it may have fallen behind.
 _WORKER = '''
 import signal, sys, time
 work, period = float(sys.argv[1]), float(sys.argv[2])
@@ -47,9 +48,13 @@ longest = 0.0
 def end(*_):
     print(round(longest * 1000, 1), flush=True)
     sys.exit()
+def begin(*_):
+    global longest, release
+    release, longest = time.monotonic(), -period
 signal.signal(signal.SIGTERM, end)
-print(flush=True)
+signal.signal(signal.SIGUSR1, begin)
 release = time.monotonic()
+print(flush=True)
 while True:
     release += period
     time.sleep(max(0, release - time.monotonic()))
@@ -104,6 +109,10 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdout.readline()
 
+    def begin(self) -> None:
+        """Forgets what was before."""
+        self._process.send_signal(signal.SIGUSR1)
+
     def longest_ms(self) -> float:
         """Ends the process."""
         self._process.send_signal(signal.SIGTERM)
@@ -131,6 +140,9 @@ class Campaign:
             running = [stack.enter_context(self.guest(each))
                        for each in wanted]
             self.give(wanted, running)
+            for each in running:
+                if isinstance(each.vcpus[0], Worker):
+                    each.vcpus[0].begin()
             shares = self.host.shares(
                 [each.vcpus[0] for each in running], _SECONDS)
             longest = [each.vcpus[0].longest_ms() for each in running
@@ -171,11 +183,10 @@ class Campaign:
             self.host.cpus, min(_CAP, self.host.enforcer.capacity().ppm)
         ).fold((claim.cpus, claim.reservation) for claim in made)
         softs = [claim for claim in made if claim.soft]
-        granted = dict(zip(softs, soft.granted(state, [
-            (claim.cpus, claim.reservation) for claim in softs]),
-            strict=True)) if softs else {}
-        return [dataclasses.replace(claim, reservation=granted.get(
-            claim, claim.reservation)) for claim in made]
+        granted = iter(soft.granted(state, [
+            (claim.cpus, claim.reservation) for claim in softs]))
+        return [dataclasses.replace(claim, reservation=next(granted))
+                if claim.soft else claim for claim in made]
 
 
 def replace(guest: machines.Machine, worker: Worker) -> None:
