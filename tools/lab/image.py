@@ -102,16 +102,29 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
             'the disk of the machine must be made as root: run tools/lab.sh '
             'once as root with the same --cache, or give a cache that has the '
             'disk')
+    debian = _debian(cache)
     with caches.scratch(cache) as scratch:
         work = pathlib.Path(scratch)
-        debian = work / 'debian.tar'
-        programs.run([*_APART, 'mmdebstrap', '--quiet', '--variant=minbase',
-                      f'--include={",".join(PACKAGES)}', SUITE, debian,
-                      apt.mirror()], scratch=work)
         (work / 'disk').mkdir()
         programs.run([*_APART, 'sh', '-ec', _BUILD.format(size=_SIZE), 'sh',
                       debian, work, PROJECT, INIT, work / 'disk' / _FILE])
         (work / 'disk').rename(directory)
+
+
+def _debian(cache: pathlib.Path) -> pathlib.Path:
+    """Returns the Debian as a tar file, which all projects share."""
+    debian = cache / f'debian-{_short(" ".join((SUITE, *PACKAGES)))}.tar'
+    if debian.is_file():
+        return debian
+    for old in cache.glob('debian-*.tar'):
+        old.unlink()
+    with caches.scratch(cache) as scratch:
+        work = pathlib.Path(scratch)
+        programs.run([*_APART, 'mmdebstrap', '--quiet', '--variant=minbase',
+                      f'--include={",".join(PACKAGES)}', SUITE,
+                      work / debian.name, apt.mirror()], scratch=work)
+        (work / debian.name).rename(debian)
+    return debian
 
 
 def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:
