@@ -57,7 +57,7 @@ def questions(count: int, seed: int
             yield load, target
 
 
-def watched(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
+def measured_load(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
     """Returns what the monitor sees of a server with a whole CPU."""
     requests = traffic.poisson(load, REQUESTS, seed)
     span_us = float(requests.arrivals_us[-1])
@@ -70,7 +70,7 @@ def watched(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
     return advice.MeasuredLoad(
         counts.tolist(), span_us / rt_load.US_PER_S,
         (cpu_us / rt_load.US_PER_S).tolist(), 1,
-        histogram.Histogram.of(took, 0), None, 0)
+        histogram.Histogram.from_counts(took, 0), None, 0)
 
 
 def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:
@@ -103,8 +103,8 @@ def main() -> int:
         len(sys.argv) - 1:]]
     met = near = 0
     for number, (load, target) in enumerate(questions(count, seed)):
-        advised = advice.advise(watched(load, 1_000 * seed + number), target,
-                                rt_kernel.CBS)
+        advised = advice.advise(measured_load(load, 1_000 * seed + number),
+                                target, rt_kernel.CBS)
         period_us = advised.wanted.period_us
         reached = reached_us(load, advised.wanted.runtime_us, period_us)
         above = (advised.wanted.runtime_us

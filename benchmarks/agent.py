@@ -138,7 +138,7 @@ def _answers(port: int, pids: list[int]) -> bool:
     return statistics.median(ms) <= 1000 * SCRAPE_S
 
 
-def _asked(port: int, pids: list[int]) -> bool:
+def _within_limits(port: int, pids: list[int]) -> bool:
     """Returns whether scrapes stay within the limits of CPU and memory."""
     before, begun = _cpu_s(pids), time.monotonic()
     for _ in range(SCRAPES):
@@ -163,7 +163,7 @@ def agent() -> bool:
             for child in [_live_in(group) for group in groups]:
                 os.waitpid(child, 0)
             pids = _family(pid)
-            return all([_asked(port, pids), _answers(port, pids)])
+            return all([_within_limits(port, pids), _answers(port, pids)])
         finally:
             os.kill(pid, signal.SIGTERM)
             os.waitpid(pid, 0)

@@ -30,7 +30,7 @@ TYPES = ('I', 'II', 'III', 'IV', 'V')
 def beside(states: int) -> str:
     """Returns up to eight servers, in the combination of this number."""
     rng = random.Random(random.randrange(states))  # noqa: S311
-    return neighbours.to_text(neighbours.Neighbours.of(
+    return neighbours.to_text(neighbours.Neighbours.count(
         neighbours.Typed(neighbours.Kind.SHARED, name) for name
         in rng.choices(TYPES, k=rng.randrange(9))))
 

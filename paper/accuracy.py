@@ -72,7 +72,8 @@ class View:
         values = np.array([
             (one.controlled if self.controlled else one.value)(
                 statistic, weights.get(one.point.name)) for one in curve])
-        predicted = [[one.said[model].value(statistic)] for one in curve]
+        predicted = [[one.predicted[model].value(statistic)]
+                     for one in curve]
         return values, np.array(predicted)
 
     def ratio(self, statistic: str, weights: Weights | None = None

@@ -30,7 +30,7 @@ class Conditions:
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[Conditions]:
+def recorded() -> Iterator[Conditions]:
     """Yields conditions, and fills them in at the end of the block."""
     result = Conditions()
     before, start = _ticks(), time.monotonic()

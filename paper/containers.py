@@ -107,7 +107,8 @@ def _row(containers: Containers, row: published.Row) -> Sequence[str]:
     return [str(row.load), str(row.share),
             ' / '.join(f'{results.value(statistic)[0]:.0f}'
                        for statistic in measured.STATISTICS),
-            *(_errors(results, said.value) for said in results.said.values()),
+            *(_errors(results, prediction.value)
+              for prediction in results.predicted.values()),
             _errors(results, lambda name: float(results.replayed(name)[0]))]
 
 

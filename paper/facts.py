@@ -143,7 +143,7 @@ def _fig8() -> Named:
             yield f'{name}.{noise}', str(fig8_table.isolation(
                 runs, one, noise))
         for scheduler, noise in pairs.CASES:
-            found = fig8_table.of(runs, one, scheduler, noise)
+            found = fig8_table.case_runs(runs, one, scheduler, noise)
             if found:
                 mean = sum(run.p99_us for run in found) / len(found)
                 yield f'{name}.{scheduler}-{noise}.p99', f'{mean:.0f} us'
@@ -157,7 +157,7 @@ def _sip() -> Named:
     loads = sorted(run.load_average for run in runs)
     yield 'sip.load-averages', f'{loads[0]:.0f} to {loads[-1]:.0f}'
     for scheduler, noise in pairs.CASES:
-        some = fig8_table.of(runs, one, scheduler, noise)
+        some = fig8_table.case_runs(runs, one, scheduler, noise)
         if some:
             middle = statistics.median(run.p99_us for run in some)
             yield f'sip.{scheduler}-{noise}.p99', f'{middle:.0f} us'

@@ -52,7 +52,7 @@ def rows(curve: Sequence[measured.Measured]) -> list[list[str]]:
 def _cells(point: measured.Measured, statistic: str) -> list[str]:
     both = [point.estimate(statistic, flag) for flag in (False, True)]
     return [*(f'{one.value:.0f} +- {one.half:.0f}' for one in both),
-            *(f'{point.said[model].value(statistic):.0f}'
+            *(f'{point.predicted[model].value(statistic):.0f}'
               for model in MODELS)]
 
 
@@ -79,5 +79,5 @@ def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
         'x', color='black', zorder=3)
     for model, line in LINES:
         plot.plot(times, report.milliseconds(
-            one.said[model].value(statistic) for one in curve),
+            one.predicted[model].value(statistic) for one in curve),
             line, color=colour)

@@ -96,7 +96,7 @@ class Client:
             rt_workload.Distribution(interval, fixed=True),
             rt_workload.Distribution(0, fixed=True))
         for _ in range(_TRIES):
-            with conditions.watched() as around:
+            with conditions.recorded() as around:
                 probe = rtwalk.ask(self._endpoint, idle, count, 0,
                                    self._command)
             if measured.LIMITS.within(around.steal, probe.late_us,
@@ -122,7 +122,7 @@ class Client:
     def _run(self, seed: int) -> tuple[Run, samples.Samples]:
         effort, workload = self._effort, self._point.workload
         start = effort.warm_up + workload.waiting(seed)
-        with conditions.watched() as around:
+        with conditions.recorded() as around:
             sample = rtwalk.ask(self._endpoint, workload,
                                 start + effort.requests, seed, self._command)
         responses = sample.responses_us(start)
@@ -132,8 +132,8 @@ class Client:
             workload.size.mean, seed, len(responses), sample.lost,
             sample.late_us, sample.latest_us, sample.cpu_us(), self._delay_us,
             around.load_average, around.steal, around.busy, around.seconds,
-            records.Summary.of(responses), self._replayed(sample, start)),
-            responses), sample
+            records.Summary.from_times(responses),
+            self._replayed(sample, start)), responses), sample
 
     def _replayed(self, answers: samples.Samples, start: int
                   ) -> records.Summary | None:
@@ -142,7 +142,7 @@ class Client:
             return None
         times = replay.responses_us(answers, point.reservation,
                                     point.queueing_megabits)
-        return records.Summary.of(self._delay_us + times[start:])
+        return records.Summary.from_times(self._delay_us + times[start:])
 
 
 def measure(endpoint: rtwalk.Endpoint, command: Sequence[str],

@@ -126,7 +126,7 @@ class Measured:
         return float(np.mean([run.delay_us for run in self.counted]))
 
     @functools.cached_property
-    def said(self) -> dict[str, predictions.Prediction]:
+    def predicted(self) -> dict[str, predictions.Prediction]:
         """Returns the predictions of the paper's model and the exact one."""
         return predictions.predict(self.point, self.delay_us)
 
@@ -157,7 +157,7 @@ class Measured:
         return np.asarray(
             self.value(statistic, weights)
             - self.replayed(statistic, weights)
-            + self.said['exact'].value(statistic))
+            + self.predicted['exact'].value(statistic))
 
     def estimate(self, statistic: str, controlled: bool = False
                  ) -> samples.Estimate:

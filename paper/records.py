@@ -40,7 +40,7 @@ class Summary:
     quantiles_us: tuple[float, ...]
 
     @classmethod
-    def of(cls, times: samples.Floats) -> 'Summary':
+    def from_times(cls, times: samples.Floats) -> 'Summary':
         """Returns the summary of response times."""
         return cls(float(times.mean()), tuple(
             np.quantile(times, LEVELS).tolist()))

@@ -37,7 +37,7 @@ class ShowOne(Command, command.ShowOne):
 
 
 def add_share(parser: argparse.ArgumentParser, required: bool) -> None:
-    """Adds the options that :func:`of_share` takes."""
+    """Adds the options that :func:`from_share` takes."""
     parser.add_argument('--share', metavar='<share>', required=required,
                         help='Share of a pCPU of each vCPU, as in 0.4')
     parser.add_argument(
@@ -57,7 +57,7 @@ def reserved_by(flavor: Any) -> reservation.Reservation | None:
             f'Flavor {flavor.name}: {error}') from None
 
 
-def of_share(share: str, period_us: int) -> reservation.Reservation:
+def from_share(share: str, period_us: int) -> reservation.Reservation:
     """Returns the reservation of a share, as 0.4, in a period.
 
     :raises CommandError: when there is no such reservation

@@ -36,7 +36,7 @@ class Explain(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         server = self.cloud.server(parsed_args.server)
-        wish, told = _asked(server)
+        wish, told = _find_wish(server)
         rows: list[base.Row] = [('server', server['status'], columns.Lines(
             [*told, *_fault(server)]))]
         if wish is None:
@@ -74,8 +74,8 @@ def _refusals(host: rt_cloud.Host, wish: rt_wish.Wish,
             yield f'Placement: the host does not have {what}'
 
 
-def _asked(server: Mapping[str, Any]
-           ) -> tuple[rt_wish.Wish | None, list[str]]:
+def _find_wish(server: Mapping[str, Any]
+               ) -> tuple[rt_wish.Wish | None, list[str]]:
     """Returns what a server asks for, and a sentence on it."""
     flavor = server['flavor']
     specs = flavor.get('extra_specs') or {}
@@ -83,7 +83,7 @@ def _asked(server: Mapping[str, Any]
     try:
         wanted = reservation.from_flavor_and_hints(
             specs, reservation.stored_hints(hints))
-        wish = None if wanted is None else rt_wish.of_flavor(
+        wish = None if wanted is None else rt_wish.from_flavor(
             specs, flavor['vcpus'], wanted, flavor['ram'],
             flavor['disk'] + flavor['ephemeral'])
     except exception.InvalidReservation as error:

@@ -56,7 +56,7 @@ class Fit(base.Lister):
                 f'--vcpus {vcpus} is not a number of vCPUs: give 1 or more.')
         wanted = self._wanted(args, flavor)
         try:
-            return rt_wish.of_flavor(
+            return rt_wish.from_flavor(
                 specs, vcpus, wanted, flavor.ram if flavor else 0,
                 flavor.disk + flavor.ephemeral if flavor else 0)
         except exception.InvalidReservation as error:
@@ -67,7 +67,7 @@ class Fit(base.Lister):
     def _wanted(args: argparse.Namespace, flavor: Any
                 ) -> reservation.Reservation:
         if args.share:
-            return base.of_share(args.share, args.period_us)
+            return base.from_share(args.share, args.period_us)
         if flavor is None:
             raise exceptions.CommandError('Give --share or --flavor.')
         found = base.reserved_by(flavor)

@@ -38,7 +38,7 @@ class CreateFlavor(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace
                     ) -> tuple[tuple[str, ...], base.Row]:
-        held = base.of_share(parsed_args.share, parsed_args.period_us)
+        held = base.from_share(parsed_args.share, parsed_args.period_us)
         specs = {reservation.FLAVOR_PREFIX + key: str(value)
                  for key, value in zip(reservation.KEYS, (
                      held.runtime_us, held.period_us), strict=True)}

@@ -43,7 +43,7 @@ class ListHosts(base.Lister):
 def _row(host: rt_cloud.Host, services: Mapping[str, tuple[str, str]]
          ) -> base.Row:
     found = host.published
-    wrong = columns.Lines(list(trouble.of_host(
+    wrong = columns.Lines(list(trouble.sentences(
         found, services.get(host.name))))
     if found is None:
         return (host.name, 0, *map(columns.Share, (0, 0, 0, 0)), '', '',

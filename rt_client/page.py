@@ -54,9 +54,9 @@ def render(hosts: Iterable[rt_cloud.Host],
     projects, shares = _Numbers(), _Numbers()
     data = {'made': now.strftime('%Y-%m-%d %H:%M UTC'),
             'servers': [[each.name, _short(each.id),
-                         projects.of(each.project_id),
-                         shares.of((each.reservation.runtime_us,
-                                    each.reservation.period_us))]
+                         projects.number(each.project_id),
+                         shares.number((each.reservation.runtime_us,
+                                        each.reservation.period_us))]
                         for each in servers],
             'projects': projects.values, 'shares': shares.values,
             'hosts': list(_hosts(hosts, servers, services))}
@@ -72,7 +72,7 @@ class _Numbers:
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
 
-    def of(self, value: Any) -> int:
+    def number(self, value: Any) -> int:
         """Returns the number of a value."""
         return self._numbers.setdefault(value, len(self._numbers))
 
@@ -102,8 +102,8 @@ def _hosts(hosts: Iterable[rt_cloud.Host],
             for cpu in claim.pcpus:
                 held.setdefault((claim.provider, cpu), []).append(number)
     for host in hosts:
-        wrong = '; '.join(trouble.of_host(host.published,
-                                          services.get(host.name)))
+        wrong = '; '.join(trouble.sentences(host.published,
+                                            services.get(host.name)))
         if host.published is None:
             yield [host.name, 0, wrong, [], [], {}]
             continue

@@ -8,8 +8,8 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import hostmap
 
 
-def of_host(found: hostmap.HostMap | None, service: tuple[str, str] | None
-            ) -> Iterator[str]:
+def sentences(found: hostmap.HostMap | None, service: tuple[str, str] | None
+              ) -> Iterator[str]:
     """Yields a sentence for each trouble of a host.
 
     :param found: the map of the host; None if it published none

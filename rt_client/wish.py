@@ -56,9 +56,9 @@ class Wish:
         return {**self.others, **self.reserved}
 
 
-def of_flavor(specs: Mapping[str, Any], vcpus: int,
-              wanted: reservation.Reservation, ram_mb: int = 0,
-              disk_gb: int = 0) -> Wish:
+def from_flavor(specs: Mapping[str, Any], vcpus: int,
+                wanted: reservation.Reservation, ram_mb: int = 0,
+                disk_gb: int = 0) -> Wish:
     """Returns the server that a flavor makes.
 
     :param specs: the extra specs of the flavor

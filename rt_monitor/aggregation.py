@@ -33,7 +33,7 @@ class By(enum.StrEnum):
     VNF = 'vnf'
     HOST = 'host'
 
-    def of(self, server: monitor_servers.Watched | None) -> str:
+    def group(self, server: monitor_servers.Watched | None) -> str:
         """Returns the group of a server; all servers are on one host."""
         if self is By.HOST:
             return self.value
@@ -49,7 +49,7 @@ def aggregate(look: monitor_snapshot.Snapshot, by: By
     as much CPU time as the servers of the group together.  The name of a group
     ends with the number of its servers.
     """
-    group_of = {uuid: by.of(look.servers.get(uuid))
+    group_of = {uuid: by.group(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.usages, **look.answered,
                              **look.requests}}
     return dataclasses.replace(

@@ -60,10 +60,10 @@ def families(path: str) -> Iterator[exposition.Family]:
         return
     source.add(1, {'state': 'on', 'reason': ''})
     yield source
-    yield from _of_report(found)
+    yield from _report_families(found)
 
 
-def _of_report(found: report.Report) -> Iterator[exposition.Family]:
+def _report_families(found: report.Report) -> Iterator[exposition.Family]:
     info = exposition.Family(
         f'{_NAME}info', 'gauge', 'Always 1; the labels have the version, the '
         'kernel interface, and why the host offers nothing.')

@@ -108,10 +108,10 @@ class Counters(objects.ProgramSource):
                 self.object.run('flush', cpu)
         indexes = {power.HOST: _HOST, power.IDLE: _IDLE, **{
             uuid: place.index for uuid, place in register.shown.items()}}
-        return {name: dict(self._of(index))
+        return {name: dict(self._cpu_work(index))
                 for name, index in indexes.items()}
 
-    def _of(self, index: int) -> Iterator[tuple[int, Work]]:
+    def _cpu_work(self, index: int) -> Iterator[tuple[int, Work]]:
         data = self._work.get(objects.key(index)) or b''
         for cpu, values in enumerate(_WORK.iter_unpack(data)):
             yield cpu, Work(*values)

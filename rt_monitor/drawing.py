@@ -43,7 +43,7 @@ def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
         'servers': {uuid: {
             'name': vertex.name, 'cpus': vertex.centre.used_cpus,
             'utilization': vertex.centre.utilization,
-            'of_reservation': vertex.centre.of_reservation,
+            'of_reservation': vertex.centre.reserved_use,
             'demand_s': vertex.demand_s, 'own_s': vertex.own_s}
             for uuid, vertex in graph.vertices.items()},
         'edges': _edges(graph, percentile)}, indent=2)
@@ -73,7 +73,7 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
         lines.append('Critical path: ' + ' -> '.join(
             names.get(vertex, vertex) for vertex in path) + '.')
     for uuid, vertex in graph.vertices.items():
-        reserved = vertex.centre.of_reservation
+        reserved = vertex.centre.reserved_use
         own = '' if vertex.own_s is None else (
             f', {vertex.own_s * 1000:.3f} ms of CPU time for each request')
         lines.append(

@@ -58,7 +58,7 @@ class Finder:
         now = tuple(self._signs(hierarchy))
         turn: int | None = next(self._turns)
         if now != self._last:
-            self._running = list(self._look(hierarchy))
+            self._running = list(self._running_guests(hierarchy))
             self._last, turn = now, None
         self._running = [
             (guest, self._with_budget(guest, server)
@@ -98,8 +98,9 @@ class Finder:
         for path in host_domains.files(self._host):
             yield path, self._inode(path) or 0
 
-    def _look(self, hierarchy: cgroup.Hierarchy
-              ) -> Iterator[tuple[host_guests.Guest, servers.Watched]]:
+    def _running_guests(
+            self, hierarchy: cgroup.Hierarchy
+            ) -> Iterator[tuple[host_guests.Guest, servers.Watched]]:
         try:
             tasks = proc.walk(self._host)
         except (OSError, ValueError):

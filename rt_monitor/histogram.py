@@ -65,7 +65,7 @@ class Histogram:
     sum_ns: int = 0
 
     @classmethod
-    def of(cls, counts: Iterable[int], sum_ns: int) -> 'Histogram':
+    def from_counts(cls, counts: Iterable[int], sum_ns: int) -> 'Histogram':
         """Returns a histogram with these counts of all buckets."""
         return cls(_COUNTS.pack(*counts), sum_ns)
 
@@ -123,7 +123,7 @@ class Histogram:
     def without(self, part: 'Histogram') -> 'Histogram':
         """Returns the difference of the times; no bucket is less than 0."""
         whole, known = (_COUNTS.unpack(times.data) for times in (self, part))
-        return Histogram.of(
+        return Histogram.from_counts(
             (max(0, count - of_part) for count, of_part in
              zip(whole, known, strict=True)),
             max(0, self.sum_ns - part.sum_ns))

@@ -136,7 +136,7 @@ def _sums(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         'Time from the first to the last moment at which a task of the '
         'server was seen.')
     for uuid, seen in look.usages.items():
-        seen_for.add(seen.whole.counts.seen_ns / _NS, _labels(uuid))
+        seen_for.add(seen.whole.counts.lifetime_ns / _NS, _labels(uuid))
     yield seen_for
 
 

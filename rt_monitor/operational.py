@@ -36,7 +36,7 @@ class Centre:
         return self.used_cpus / self._limit
 
     @property
-    def of_reservation(self) -> float | None:
+    def reserved_use(self) -> float | None:
         """The utilization of the reservation; None without a reservation."""
         if not self.reserved_cpus:
             return None
@@ -45,7 +45,7 @@ class Centre:
     @property
     def tightest(self) -> float:
         """The utilization of the resource that limits the server first."""
-        reserved = self.of_reservation
+        reserved = self.reserved_use
         return self.utilization if reserved is None else max(
             self.utilization, reserved)
 

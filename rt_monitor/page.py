@@ -84,8 +84,8 @@ def _boxes(graph: monitor_graph.Graph, places: Mapping[str, tuple[int, int]]
             centre = vertex.centre
             kind = 'full' if centre.tightest > _FULL else 'server'
             lines = [vertex.name, f'{centre.utilization:.0%} of its cores'
-                     + ('' if centre.of_reservation is None else
-                        f', {centre.of_reservation:.0%} reserved')]
+                     + ('' if centre.reserved_use is None else
+                        f', {centre.reserved_use:.0%} reserved')]
         yield (f'<rect class="{kind}" x="{x}" y="{y}" width="{_WIDTH}" '
                f'height="{_HEIGHT}" rx="4"><title>{html.escape(name)}'
                f'</title></rect>')

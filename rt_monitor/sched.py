@@ -91,17 +91,17 @@ class Scheduler(objects.ProgramSource):
         self.object.walk('iter/task')
         arrays = {name: objects.by_number(values)
                   for name, values in self._arrays.items()}
-        return {uuid: self._seen(place, arrays)
+        return {uuid: self._server_usage(place, arrays)
                 for uuid, place in register.shown.items()}
 
     def missed_switches(self) -> int:
         """Returns the number of switches without an event of the kernel."""
-        return sum(unseen for *_, unseen, _ in self._of_cpus())
+        return sum(unseen for *_, unseen, _ in self._cpu_values())
 
     def sees_budgets(self) -> bool:
         """Returns whether the programs see budgets of groups run out."""
         self._flush()
-        return any(budgets for *_, budgets in self._of_cpus())
+        return any(budgets for *_, budgets in self._cpu_values())
 
     def host(self) -> Mapping[int, waits.Counts]:
         """Returns the counts of tasks without a server, on each CPU."""
@@ -112,11 +112,12 @@ class Scheduler(objects.ProgramSource):
             with contextlib.suppress(OSError):  # the CPU is offline
                 self.object.run('flush', cpu)
 
-    def _of_cpus(self) -> Iterator[tuple[int, ...]]:
+    def _cpu_values(self) -> Iterator[tuple[int, ...]]:
         return _CPU.iter_unpack(self._cpus.get(objects.key(0)) or b'')
 
-    def _seen(self, place: monitor_servers.Place,
-              arrays: Mapping[str, Mapping[int, bytes]]) -> ServerUsage:
+    def _server_usage(self, place: monitor_servers.Place,
+                      arrays: Mapping[str, Mapping[int, bytes]]
+                      ) -> ServerUsage:
         """Returns a server from the values of the arrays."""
         lanes = {vcpu: waits.Usage(
             waits.Totals.decode(arrays[_TOTALS][lane]), self._cpus_of(lane))

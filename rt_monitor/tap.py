@@ -116,10 +116,10 @@ class Taps(transactions.Edges):
     def datagrams(self, register: monitor_servers.Register
                   ) -> Mapping[str, Datagrams]:
         """Returns the datagrams of servers with interfaces, by UUID."""
-        return {uuid: self._of(place.index)
+        return {uuid: self._server_datagrams(place.index)
                 for uuid, place in self.concerned(register).items()}
 
-    def _of(self, server: int) -> Datagrams:
+    def _server_datagrams(self, server: int) -> Datagrams:
         data = self._datagrams.get(objects.key(server))
         return Datagrams(*_DATAGRAMS.unpack(data)) if data else Datagrams()
 

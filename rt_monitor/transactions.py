@@ -207,7 +207,7 @@ class Edges(objects.ProgramSource):
         # Before the sums, so that no edge has more than the sums.
         for server, peer, edge in self._all_edges() if with_edges else ():
             edges.setdefault(server, {})[peer] = edge
-        return {uuid: _seen(edges.get(place.index, {}), data)
+        return {uuid: _transactions(edges.get(place.index, {}), data)
                 for uuid, place in self.concerned(register).items()
                 if (data := self._sums.get(objects.key(place.index)))}
 
@@ -237,7 +237,8 @@ class Transactions(Edges):
             self.object.walk('iter/task_file')
 
 
-def _seen(edges: Mapping[Peer, Edge], sums: bytes) -> ServerTransactions:
+def _transactions(edges: Mapping[Peer, Edge], sums: bytes
+                  ) -> ServerTransactions:
     """Returns a server from its edges and the bytes of ``struct sums``."""
     both = 2 * _TRAFFIC_SIZE
     waiting, first = (

@@ -65,7 +65,7 @@ class Counts:
             self.first, self.last)
 
     @property
-    def seen_ns(self) -> int:
+    def lifetime_ns(self) -> int:
         """The time from *first* to *last*, the paper's execution time."""
         return self.last - self.first
 

@@ -116,7 +116,7 @@ class Sources:
             return []
         with contextlib.suppress(OSError):
             group = rt_group.Group(path, directories.get('cpuacct', path))
-            threads = self._others(group)
+            threads = self._other_threads(group)
             group.close()
             return threads
         return []
@@ -129,7 +129,7 @@ class Sources:
                                      ) from error
 
     @staticmethod
-    def _others(group: rt_group.Group) -> list[int]:
+    def _other_threads(group: rt_group.Group) -> list[int]:
         return [thread for thread in group.threads() if thread != os.getpid()]
 
     def _period(self, candidates: Iterable[int]) -> int | None:
@@ -286,7 +286,7 @@ class Sources:
         if self.processes or self.group is None:
             return []
         if not self._age:
-            self._list = self._others(self.group)
+            self._list = self._other_threads(self.group)
         self._age = (self._age + 1) % _LISTED
         return self._list
 

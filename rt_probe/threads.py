@@ -65,7 +65,7 @@ class Threads:
         :raises ProcessLookupError: when a process is gone
         """
         if self._processes or also is not self._also:
-            self._follow({*self._of_processes(), *also})
+            self._follow({*self._process_threads(), *also})
             self._also = also
         at_ns = time.monotonic_ns()
         samples = {}
@@ -82,7 +82,7 @@ class Threads:
             self._close(gone)
         self._followed = sorted(threads)[:MOST]
 
-    def _of_processes(self) -> Iterable[int]:
+    def _process_threads(self) -> Iterable[int]:
         for process in self._processes:
             try:
                 yield from map(int, os.listdir(

@@ -121,7 +121,7 @@ class Place:
     vdu: str | None = None
     policy: str | None = None
 
-    def of(self, vdu: str | None) -> 'Place':
+    def for_vdu(self, vdu: str | None) -> 'Place':
         """Returns the same place for problems of one VDU."""
         return dataclasses.replace(self, vdu=vdu)
 

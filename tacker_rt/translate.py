@@ -113,7 +113,7 @@ def _run(path: Path, staged: Path, inputs: dict[str, Any],
     try:
         translator = tosca_translator.TOSCATranslator(
             tosca_template.ToscaTemplate(str(staged), inputs), inputs)
-        with reading.asked(request):
+        with reading.use_request(request):
             # The public methods return text in which values have changed.
             translator._translate_to_hot_yaml()
         return {**plain.nested(translator), MAIN: plain.main(translator)}

@@ -43,7 +43,7 @@ def day() -> str:
         datetime.datetime.now(datetime.UTC).date())
 
 
-def of_the_day() -> int:
+def seed_of_the_day() -> int:
     """The one seed of a test that samples: another one each day.
 
     :raises ValueError: the day is not as in 2026-01-31

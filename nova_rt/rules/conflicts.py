@@ -63,8 +63,9 @@ def check(extra_specs: Mapping[str, Any],
         first key that does
     """
     for source, key, value, rule, advice in (
-            *_of_flavor(extra_specs), *_of_image(image_properties or {}),
-            *_of_emulator(extra_specs, image_properties)):
+            *_flavor_conflicts(extra_specs),
+            *_image_conflicts(image_properties or {}),
+            *_emulator_conflicts(extra_specs, image_properties)):
         raise exception.InvalidReservation(
             source=source, key=key, value=repr(value)[:80], rule=rule,
             advice=advice)
@@ -80,7 +81,7 @@ def image_properties_of(image_meta: Any) -> dict[str, Any]:
     return {key: image_meta.properties.get(key) for key in IMAGE_PROPERTIES}
 
 
-def _of_flavor(specs: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _flavor_conflicts(specs: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     source = reservation.FLAVOR
     if specs.get(_POLICY_SPEC) == _DEDICATED_POLICY:
         yield source, _POLICY_SPEC, _DEDICATED_POLICY, _DEDICATED, _MIXED
@@ -93,15 +94,16 @@ def _of_flavor(specs: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         yield source, _PMEM_SPEC, specs[_PMEM_SPEC], _PMEM, ADVICE
 
 
-def _of_image(properties: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _image_conflicts(properties: Mapping[str, Any]
+                     ) -> Iterator[tuple[Any, ...]]:
     value = properties.get(_POLICY_PROPERTY)
     if value == _DEDICATED_POLICY:
         yield 'image property', _POLICY_PROPERTY, value, _DEDICATED, ADVICE
 
 
-def _of_emulator(specs: Mapping[str, Any],
-                 properties: Mapping[str, Any] | None
-                 ) -> Iterator[tuple[Any, ...]]:
+def _emulator_conflicts(specs: Mapping[str, Any],
+                        properties: Mapping[str, Any] | None
+                        ) -> Iterator[tuple[Any, ...]]:
     if properties is None:
         return
     policies = specs.get(_POLICY_SPEC), properties.get(_POLICY_PROPERTY)

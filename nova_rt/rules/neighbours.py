@@ -52,7 +52,7 @@ class Neighbours:
     counts: tuple[tuple[Typed, int], ...] = ()
 
     @classmethod
-    def of(cls, servers: Iterable[Typed]) -> Self:
+    def count(cls, servers: Iterable[Typed]) -> Self:
         """Returns the counts of *servers*, which may be in any order."""
         return cls(tuple(sorted(collections.Counter(servers).items())))
 

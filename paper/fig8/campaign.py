@@ -92,7 +92,7 @@ def _measure(options: argparse.Namespace, name: str) -> None:
     for number in range(min(options.runs, 1) if options.short
                         else options.runs):
         for scheduler, noise in pairs.cases(options.scheduler):
-            with conditions.watched() as around:
+            with conditions.recorded() as around:
                 found = _case(pair, place, scheduler, noise, count, number)
             times = found.responses_us(count // 10)
             records.add(options.data, records.Run(
@@ -100,7 +100,7 @@ def _measure(options: argparse.Namespace, name: str) -> None:
                 f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}',
                 offered, len(times), found.cpu_us(), os.getloadavg()[0],
                 around.steal, float(np.mean(times < pair.good_us)),
-                paper_records.Summary.of(times)))
+                paper_records.Summary.from_times(times)))
             print(f'{name} {scheduler} {noise}: p99 '
                   f'{np.percentile(times, 99):.0f} us', flush=True)
 

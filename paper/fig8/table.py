@@ -50,8 +50,8 @@ def sets(runs: Sequence[records.Run]) -> list[Set]:
                   key=lambda one: (one.place, one.kernel, order[one.pair]))
 
 
-def of(runs: Sequence[records.Run], wanted: Set, scheduler: str, noise: str
-       ) -> list[records.Run]:
+def case_runs(runs: Sequence[records.Run], wanted: Set, scheduler: str,
+              noise: str) -> list[records.Run]:
     """Returns the runs of one case of a set, in their order."""
     return sorted((run for run in runs if (
         run.kernel, run.place, run.pair) == wanted and (
@@ -75,8 +75,8 @@ def ratio(above: Sequence[records.Run], below: Sequence[records.Run]
 
 def isolation(runs: Sequence[records.Run], one: Set, noise: str) -> Ratio:
     """Returns the p99 beside a reserved neighbour over the p99 alone."""
-    return ratio(of(runs, one, pairs.RESERVED, noise),
-                 of(runs, one, pairs.RESERVED, pairs.NOBODY))
+    return ratio(case_runs(runs, one, pairs.RESERVED, noise),
+                 case_runs(runs, one, pairs.RESERVED, pairs.NOBODY))
 
 
 def text(runs: Sequence[records.Run]) -> str:
@@ -97,12 +97,12 @@ def times(runs: Sequence[records.Run]) -> str:
 def _ratios(runs: Sequence[records.Run]) -> Iterator[Sequence[object]]:
     for one in sets(runs):
         pair = pairs.PAIRS[one.pair]
-        quiet = of(runs, one, pairs.RESERVED, pairs.NOBODY)
-        noisy = of(runs, one, pairs.RESERVED, pairs.PERIODIC)
+        quiet = case_runs(runs, one, pairs.RESERVED, pairs.NOBODY)
+        noisy = case_runs(runs, one, pairs.RESERVED, pairs.PERIODIC)
         found = [isolation(runs, one, noise)
                  for noise in (pairs.PERIODIC, pairs.GREEDY)
-                 if of(runs, one, pairs.RESERVED, noise)]
-        fair = of(runs, one, pairs.FAIR, pairs.PERIODIC)
+                 if case_runs(runs, one, pairs.RESERVED, noise)]
+        fair = case_runs(runs, one, pairs.FAIR, pairs.PERIODIC)
         yield (one.kernel, one.place, *map(_budget, (pair.server, pair.noise)),
                f'{quiet[0].offered_ppm / 1e6:.2f}', len(quiet),
                *[*found, '-'][:2],
@@ -118,7 +118,7 @@ def _times(runs: Sequence[records.Run]) -> Iterator[Sequence[object]]:
     for one in sets(runs):
         scale = pairs.PAIRS[one.pair].scale
         for case in pairs.CASES:
-            found = of(runs, one, *case)
+            found = case_runs(runs, one, *case)
             if not found:
                 continue
             p99 = samples.estimate([run.p99_us for run in found])
@@ -135,9 +135,10 @@ def plot(runs: Sequence[records.Run], path: pathlib.Path) -> None:
     """Plots the distribution functions of the first set."""
     one = sets(runs)[0]
     drawn, (axes,) = report.subplots(1)
-    for case in [case for case in pairs.CASES if of(runs, one, *case)]:
+    for case in [case for case in pairs.CASES if case_runs(runs, one, *case)]:
         levels = np.array([run.measured.quantiles_us
-                           for run in of(runs, one, *case)]).mean(axis=0)
+                           for run in case_runs(runs, one, *case)]
+                          ).mean(axis=0)
         axes.plot(report.milliseconds(levels), paper_records.LEVELS,
                   marker='.', label=' '.join(case))
     axes.set_xscale('log')

@@ -44,7 +44,8 @@ def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
     missing = []
     for number in range(runs):
         one = [(workload, way) for workload in workloads.WORKLOADS
-               for way in ways.WAYS if len(data.of(workload, way)) <= number]
+               for way in ways.WAYS
+               if len(data.select(workload, way)) <= number]
         random.shuffle(one)
         missing += one
     return missing

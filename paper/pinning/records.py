@@ -35,7 +35,7 @@ class Record:
     load_average: float = 0.0
 
     @classmethod
-    def of(cls, row: list[str]) -> Self:
+    def from_row(cls, row: list[str]) -> Self:
         """Reads a line.
 
         :raises ValueError: when the line does not belong to this campaign
@@ -57,12 +57,12 @@ class Data:
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
         try:
-            self.records = [Record.of(row)
+            self.records = [Record.from_row(row)
                             for row in csvfile.read(path, COLUMNS)]
         except ValueError as error:
             raise BadData(path=path, reason=error) from error
 
-    def of(self, workload: str, way: str) -> list[Record]:
+    def select(self, workload: str, way: str) -> list[Record]:
         """Returns the records of one kind of work done in one way."""
         return [one for one in self.records
                 if (one.workload, one.way) == (workload, way)]

@@ -33,8 +33,8 @@ def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
     steady.
     """
     for workload in workloads.WORKLOADS:
-        runs = data.of(workload, 'reserved')
-        if not runs or not data.of(workload, 'vanilla'):
+        runs = data.select(workload, 'reserved')
+        if not runs or not data.select(workload, 'vanilla'):
             continue
         time, cpu = (ratio(data, workload, 'reserved', get) for get in _GETS)
         noise = max(summary.cv([get(one) for one in runs]) for get in _GETS)
@@ -52,8 +52,8 @@ def text(data: records.Data) -> str:
 def _rows(data: records.Data) -> Iterator[Sequence[object]]:
     for workload in workloads.WORKLOADS:
         for way in ways.WAYS:
-            works = data.of(workload, way)
-            if works and data.of(workload, 'vanilla'):
+            works = data.select(workload, way)
+            if works and data.select(workload, 'vanilla'):
                 yield workload, way, len(works), *(
                     cell for get in _GETS
                     for cell in _cells(data, workload, way, get))
@@ -61,11 +61,11 @@ def _rows(data: records.Data) -> Iterator[Sequence[object]]:
 
 def _cells(data: records.Data, workload: str, way: str, get: Get
            ) -> Iterator[str]:
-    values = [get(one) for one in data.of(workload, way)]
+    values = [get(one) for one in data.select(workload, way)]
     yield f'{statistics.mean(values):.3f}'
     yield f'{100 * summary.cv(values):.1f} %'
     yield f'{ratio(data, workload, way, get):.2f}'
 
 
 def _mean(data: records.Data, workload: str, way: str, get: Get) -> float:
-    return statistics.mean(map(get, data.of(workload, way)))
+    return statistics.mean(map(get, data.select(workload, way)))

@@ -68,13 +68,13 @@ def measure_halved(cell: str) -> records.Record:
             for _ in probe.reports(time.monotonic() + 4):
                 pass
             stage.reserve(_AFTER, 100_000)
-            delay = _seen(probe, time.monotonic(), _PATIENCE_S,
-                          (_BEFORE + _AFTER) / 2)
+            delay = _delay_s(probe, time.monotonic(), _PATIENCE_S,
+                             (_BEFORE + _AFTER) / 2)
     return records.Record(HALVED, cell, delay)
 
 
-def _seen(probe: agent.Running, start: float, patience: float, below: float
-          ) -> float | None:
+def _delay_s(probe: agent.Running, start: float, patience: float, below: float
+             ) -> float | None:
     """Returns when the probe first reports less than this share."""
     for report in probe.reports(start + patience):
         if report['available'] is not None and report['available'] < below:
@@ -94,8 +94,9 @@ def measure_idle(cell: str) -> records.Record:
                     report['available'] > (_BEFORE + _AFTER) / 2):
                 break
         stage.reserve(_AFTER, period_us)
-        delay = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
-                      (_BEFORE + _AFTER) / 2)
+        delay = _delay_s(probe, time.monotonic(),
+                         _PATIENCE_PERIODS * periods_s,
+                         (_BEFORE + _AFTER) / 2)
     return records.Record(IDLE, cell, delay and delay / periods_s)
 
 

@@ -95,12 +95,12 @@ def measure_bursts(cell: str) -> records.Record:
         stage.reserve(0.5, period_us)
         with agent.running(stage, ('--burst', 'idle')) as probe:
             _until_burst(probe, 20)
-            begin, used = time.monotonic(), _of_bursts(stage, probe)
+            begin, used = time.monotonic(), _bursts_cpu_s(stage, probe)
             for _ in probe.reports(begin + seconds):
                 pass
             # Whole cycles: else there could be a burst more or less.
             _until_burst(probe, 120)
-            spent = _of_bursts(stage, probe) - used
+            spent = _bursts_cpu_s(stage, probe) - used
     return records.Record(BURSTS, cell,
                           spent / 0.5 / (time.monotonic() - begin))
 
@@ -112,7 +112,7 @@ def _until_burst(probe: agent.Running, seconds: float) -> None:
             return
 
 
-def _of_bursts(stage: rt_stage.Stage, probe: agent.Running) -> float:
+def _bursts_cpu_s(stage: rt_stage.Stage, probe: agent.Running) -> float:
     """Returns the CPU time of everything but the probe itself, in s."""
     return stage.used_ns() / 1e9 - _cpu_s(probe.pid)
 

@@ -64,7 +64,7 @@ def measure_latency(cell: str) -> records.Record:
 
 def text(data: records.Data) -> str:
     """Returns the modes as reStructuredText; '' if none was measured."""
-    by_mode = {mode: [one for one in data.of(LATENCY)
+    by_mode = {mode: [one for one in data.select(LATENCY)
                       if one.cell.startswith(f'{mode} ')] for mode in MODES}
     if not by_mode[WITHOUT]:
         return ''

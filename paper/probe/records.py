@@ -61,7 +61,7 @@ class Data:
         return any((one.row, one.cell) == (row, cell)
                    for one in self.records)
 
-    def of(self, row: str) -> list[Record]:
+    def select(self, row: str) -> list[Record]:
         """Returns the records of a row."""
         return [one for one in self.records if one.row == row]
 

@@ -126,9 +126,9 @@ BARS = (
 def rows(data: records.Data) -> Iterator[Sequence[object]]:
     """Yields the cells of each row of the table."""
     for bar in BARS:
-        cells = data.of(bar.row)
+        cells = data.select(bar.row)
         if bar.row == 'interval':
-            cells = data.of(shares.THROTTLED) + data.of(shares.BURST)
+            cells = data.select(shares.THROTTLED) + data.select(shares.BURST)
         if not cells:
             yield bar.row, bar.text, 0, 'not measured', '', 'no'
             continue

@@ -98,7 +98,7 @@ class _Case:
 
         :param confine: puts ordinary tasks beside the server
         """
-        with conditions.watched() as around, contextlib.ExitStack() as stack:
+        with conditions.recorded() as around, contextlib.ExitStack() as stack:
             if self.noise != pairs.NOBODY:
                 stack.enter_context(self._neighbour(confine))
             times = sip_client.register(self.count, self.rate, _client())[
@@ -113,7 +113,7 @@ class _Case:
             UTILISATION * sip_client.INTERVAL_MS * _US_PER_MS / self.rate,
             around.load_average, around.steal,
             float(np.mean(times < pairs.GOOD_US)),
-            paper_records.Summary.of(times))
+            paper_records.Summary.from_times(times))
 
     @contextlib.contextmanager
     def _neighbour(self, confine: Enter) -> Iterator[None]:

@@ -28,7 +28,7 @@ def done(cell: Cell, records: rt_records.Records) -> int:
     """Returns how often a cell was measured."""
     target, *rest = cell
     competitor = rest[0] if rest else ''
-    count = len(records.of(target, competitor))
+    count = len(records.rates(target, competitor))
     # A pair of equal types gives two results for each measurement.
     return count // 2 if target == competitor else count
 

@@ -52,7 +52,7 @@ class Records:
                     f'{setting}',
                     'give the same options again, or name another output')
 
-    def of(self, target: str, competitor: str) -> list[float]:
+    def rates(self, target: str, competitor: str) -> list[float]:
         """Returns the rates of a target beside a competitor."""
         return [record.rate for record in self.all
                 if (record.target, record.competitor)

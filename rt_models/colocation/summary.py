@@ -46,8 +46,8 @@ def _data(profiles: Sequence[rt_profile.Profile],
           records: rt_records.Records, setting: trial.Setting
           ) -> dict[str, Any]:
     types = [profile.type for profile in profiles]
-    alone = {name: statistics.mean(records.of(name, '')) for name in types}
-    beside = {target: {competitor: records.of(target, competitor)
+    alone = {name: statistics.mean(records.rates(name, '')) for name in types}
+    beside = {target: {competitor: records.rates(target, competitor)
                        for competitor in types} for target in types}
     reserved = setting.reservation is not None
     return {
@@ -77,7 +77,7 @@ def _conditions(types: Sequence[str], records: rt_records.Records,
         'cpus': str(os.cpu_count()), 'setting': str(setting),
         'measured': f'{minutes[0]} to {minutes[-1]}',
         'load_average': f'{min(loads):g} to {max(loads):g}',
-        'cv_alone': ', '.join(f'{name} {cv(records.of(name, "")):.3f}'
+        'cv_alone': ', '.join(f'{name} {cv(records.rates(name, "")):.3f}'
                               for name in types)}
 
 

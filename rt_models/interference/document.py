@@ -105,7 +105,7 @@ class _Reader:
         rows = self._rows(types)
         return matrix.Matrix(
             kind, types, rows, self._means(types, rows),
-            self._known(types, rows), {
+            self._known_cells(types, rows), {
                 str(name): str(value) for name, value
                 in self._mapping('conditions').items()})
 
@@ -177,9 +177,9 @@ class _Reader:
                     f'{TOLERANCE}')
         return means
 
-    def _known(self, types: Mapping[str, str],
-               rows: Mapping[str, Mapping[str, float]]
-               ) -> dict[tuple[str, str], matrix.Cell]:
+    def _known_cells(self, types: Mapping[str, str],
+                     rows: Mapping[str, Mapping[str, float]]
+                     ) -> dict[tuple[str, str], matrix.Cell]:
         published = self._published(types)
         stdevs = {str(key): self._number(f'stdev.{key}', value, _DEVIATION)
                   for key, value in self._mapping('stdev').items()}

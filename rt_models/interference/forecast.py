@@ -175,11 +175,11 @@ class Model:
 
     def throughput(self, there: Neighbours) -> Throughput:
         """Returns the throughput of all servers of a host."""
-        return _Host.of(self, there).throughput
+        return _Host.from_neighbours(self, there).throughput
 
     def _growth(self, there: Neighbours, server: Server) -> Growth:
-        now = _Host.of(self, there)
-        then = _Host.of(self, there.plus(server))
+        now = _Host.from_neighbours(self, there)
+        then = _Host.from_neighbours(self, there.plus(server))
         before, change = {}, {}
         for kind in rt_neighbours.Kind:
             for name in self._types:
@@ -204,7 +204,7 @@ class _Host:
     throughput: Throughput
 
     @classmethod
-    def of(cls, model: Model, there: Neighbours) -> Self:
+    def from_neighbours(cls, model: Model, there: Neighbours) -> Self:
         """Computes e for each sort of servers on the host."""
         sums, total = [], Throughput()
         for server, count in there.counts:

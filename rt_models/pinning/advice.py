@@ -97,7 +97,7 @@ def advise(question: PinningQuestion) -> Advice:
 def _placement(question: PinningQuestion
                ) -> tuple[rules.CpuPlacement, tuple[rules.PinningRule, ...]]:
     if question.vm:
-        return _of_vm(question)
+        return _vm_placement(question)
     is_cpu = question.app_class is workload.AppClass.CPU
     rule = rules.PINNED_CONTAINER if is_cpu else rules.PINNED_IO
     small = (rules.SMALL,) if question.vcpus <= SMALL else ()
@@ -110,8 +110,9 @@ def _placement(question: PinningQuestion
     return rules.CpuPlacement.SHARED, (rules.RANGES,)
 
 
-def _of_vm(question: PinningQuestion
-           ) -> tuple[rules.CpuPlacement, tuple[rules.PinningRule, ...]]:
+def _vm_placement(
+        question: PinningQuestion
+        ) -> tuple[rules.CpuPlacement, tuple[rules.PinningRule, ...]]:
     if question.app_class is workload.AppClass.CPU:
         return rules.CpuPlacement.SHARED, (rules.VM_UNPINNED,)
     if question.reservations:

@@ -31,9 +31,9 @@ def read(path: str) -> topology.Host:
     place = pathlib.Path(path)
     try:
         if place.is_dir():
-            cpus = tuple(_of_sysfs(place))
+            cpus = tuple(_sysfs_cpus(place))
         else:
-            cpus = tuple(_of_hwloc(place))
+            cpus = tuple(_hwloc_cpus(place))
     except (OSError, ValueError, ET.ParseError) as error:
         raise exception.InvalidPinning(
             name=_NAME, value=path, rule='it must be a folder with a copy of '
@@ -45,7 +45,7 @@ def read(path: str) -> topology.Host:
     return topology.Host('this host' if path == '/' else path, cpus)
 
 
-def _of_sysfs(root: pathlib.Path) -> Iterator[topology.CPU]:
+def _sysfs_cpus(root: pathlib.Path) -> Iterator[topology.CPU]:
     folder = root / _CPUS
     kinds = _kinds(root)
     online = folder / 'online'
@@ -106,7 +106,7 @@ def _kinds(root: pathlib.Path) -> dict[int, int]:
     return kinds
 
 
-def _of_hwloc(path: pathlib.Path) -> Iterator[topology.CPU]:
+def _hwloc_cpus(path: pathlib.Path) -> Iterator[topology.CPU]:
     with path.open('rb') as file:
         data = file.read(_MOST_BYTES)
     if b'<!ENTITY' in data:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
     kernel, note = this_host.kernel(args)
     looks = [*itertools.islice(
-        monitor.looks(args.seconds / _PARTS), _PARTS)]
+        monitor.snapshots(args.seconds / _PARTS), _PARTS)]
     measured = measured_load(looks, _uuid(looks[-1], args.server))
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     # Imported here, because they need networkx.
     from rt_monitor import drawing
     from rt_monitor import graph
-    look = monitor.grouped(next(monitor.looks(args.seconds)), args)
+    look = monitor.grouped(next(monitor.snapshots(args.seconds)), args)
     if look.network is None:
         raise exception.CannotMonitor(
             what='transactions', reason=next(

@@ -98,7 +98,7 @@ def _rounds(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs ``nova-rt monitor`` and returns its exit status."""
-    look = grouped(next(looks(args.seconds, args.http)), args)
+    look = grouped(next(snapshots(args.seconds, args.http)), args)
     print(table.as_json(look) if args.format == 'json' else table.text(look))
     return 0
 
@@ -107,7 +107,7 @@ def run_top(args: argparse.Namespace) -> int:
     """Runs ``nova-rt top`` and returns its exit status."""
     # A file or a pipe gets the lines without control characters.
     clear = _CLEAR if sys.stdout.isatty() else ''
-    for look in itertools.islice(looks(args.seconds), args.rounds):
+    for look in itertools.islice(snapshots(args.seconds), args.rounds):
         print(f'{clear}{table.text(grouped(look, args))}', flush=True)
     return 0
 
@@ -118,8 +118,8 @@ def grouped(look: monitor_snapshot.Snapshot, args: argparse.Namespace
     return aggregation.aggregate(look, args.by) if args.by else look
 
 
-def looks(seconds: float, with_http: bool = False
-          ) -> Iterator[monitor_snapshot.Snapshot]:
+def snapshots(seconds: float, with_http: bool = False
+              ) -> Iterator[monitor_snapshot.Snapshot]:
     """Yields, every *seconds*, what happened since the look before.
 
     :param with_http: read requests of HTTP/1, too

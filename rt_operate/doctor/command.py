@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         print(report.as_json(
             results, None if outside else view.detection.name,
             None if outside else capacity.offered(view).ppm,
-            not outside and capacity.of_each_pcpu(view)))
+            not outside and capacity.is_per_pcpu(view)))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(results, width))

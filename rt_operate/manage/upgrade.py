@@ -183,29 +183,29 @@ class Checks(upgradecheck.UpgradeCommands):
                           f'is wrong or seems to be missing: '
                           f'{_some(suspects)}; nova-rt-manage check says '
                           f'what to do.')
-        return self._seen('No flavor was found whose reservation is wrong or '
-                          'seems to be missing.')
+        return self._verdict('No flavor was found whose reservation is wrong '
+                             'or seems to be missing.')
 
     @_guarded
     @_with_database
     def _unclaimed(self) -> Result:
-        servers = self._of_kind('claim.missing')
+        servers = self._servers_with('claim.missing')
         if servers:
             return Result(Code.WARNING, f'These servers ask for a '
                           f'reservation but hold no claim: {servers}; '
                           f'resize or migrate these servers.')
-        return self._seen('Every server that asks for a reservation holds '
-                          'a claim.')
+        return self._verdict('Every server that asks for a reservation holds '
+                             'a claim.')
 
     @_guarded
     @_with_database
     def _readable(self) -> Result:
-        servers = self._of_kind('claim.unreadable')
+        servers = self._servers_with('claim.unreadable')
         if servers:
             return Result(Code.FAILURE, f'These servers have a claim that '
                           f'cannot be read: {servers}; nova-rt-manage check '
                           f'says more.')
-        return self._seen('All claims can be read.')
+        return self._verdict('All claims can be read.')
 
     @_guarded
     @_with_database
@@ -220,11 +220,11 @@ class Checks(upgradecheck.UpgradeCommands):
             f'for the first: {refused[0][1]}.  These servers run and can be '
             'moved as before; resize them to a flavor that is admitted.')
 
-    def _of_kind(self, kind: str) -> str:
+    def _servers_with(self, kind: str) -> str:
         return _some([difference.server for difference in self._differences
                       if difference.kind == kind])
 
-    def _seen(self, good: str) -> Result:
+    def _verdict(self, good: str) -> Result:
         if self._unchecked:
             return Result(Code.FAILURE, f'Not everything could be checked: '
                                         f'{"; ".join(self._unchecked)}.')

@@ -19,7 +19,7 @@ _ASKED = contextvars.ContextVar('asked', default=tacker_request.Request())
 
 
 @contextlib.contextmanager
-def asked(request: tacker_request.Request) -> Iterator[None]:
+def use_request(request: tacker_request.Request) -> Iterator[None]:
     """Makes ``read`` use a request for the VNF, within the block."""
     token = _ASKED.set(request)
     try:

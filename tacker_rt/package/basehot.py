@@ -150,7 +150,7 @@ def _check_template(place: problem.Place, template: dict[Any, Any],
         kind = resource.get('type')
         if kind == syntax.SERVER:
             servers.add(name)
-            _check_server(place.of(name), resource, vdus)
+            _check_server(place.for_vdu(name), resource, vdus)
         elif (isinstance(kind, str) and kind.endswith(_NESTED)
               and kind not in files):
             place.add(f'{name}.type', kind, 'the folder nested has no such '
@@ -176,9 +176,9 @@ def _check_server(place: problem.Place, resource: dict[Any, Any],
                   vdus: Vdus) -> None:
     vdu = vdus.get(place.vdu or '')
     if vdu is None:
-        place.of(None).say('no VDU has the name of this server',
-                           problem.nearest(place.vdu, vdus),
-                           key=problem.name(place.vdu))
+        place.for_vdu(None).say('no VDU has the name of this server',
+                                problem.nearest(place.vdu, vdus),
+                                key=problem.name(place.vdu))
         return
     hints = place.section(resource, 'properties', _HINTS)
     hints_about_cpus = {key: value for key, value in hints.items()

@@ -55,7 +55,7 @@ def _persisted(inst: Json) -> Json:
 _Asked = tuple[asked.Asked, ...]
 
 
-def _asked(req: Json, grant: Json) -> _Asked:
+def _sources(req: Json, grant: Json) -> _Asked:
     return tuple(
         asked.Asked(where, body.get('additionalParams') or {})
         for where, body in ((asked.REQUEST, req), (asked.GRANT, grant)))
@@ -75,7 +75,7 @@ def _fail(error: exception.TackerRTError) -> NoReturn:
 
 
 def _refuse_wishes(req: Json, grant: Json, purpose: str) -> None:
-    for source in _asked(req, grant):
+    for source in _sources(req, grant):
         for vdu, key, value in source.wishes():
             _fail(exception.InvalidVnfd(problem=problem.Problem(
                 source.where, f'a request to {purpose} cannot ask for a '
@@ -229,7 +229,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
             req, inst, grant_req, grant, tmp_csar_dir)
         # Tacker reads this key from the stack, even if it is not needed.
         fields['parameters']['nfv'].setdefault('VDU', {})
-        return _reserve(fields, inst['vnfdId'], _asked(req, grant),
+        return _reserve(fields, inst['vnfdId'], _sources(req, grant),
                         req['flavourId'], inst, tmp_csar_dir)
 
     @staticmethod
@@ -267,7 +267,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        wishes = _asked(req, grant)
+        wishes = _sources(req, grant)
         _keep(fields, wishes)
         return _reserve_anew(fields, grant_req['dstVnfdId'], wishes, inst,
                              tmp_csar_dir)
@@ -278,7 +278,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
         """Restores the values that applied before the failed request."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
-        _keep(fields, _asked(req, grant), _persisted(inst))
+        _keep(fields, _sources(req, grant), _persisted(inst))
         return _reserve_anew(fields, inst['vnfdId'], (), inst, tmp_csar_dir)
 
 
@@ -293,7 +293,7 @@ class RtStandardUserData(userdata_standard.StandardUserData):
                     tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], _asked(req, grant),
+        return _reserve(fields, inst['vnfdId'], _sources(req, grant),
                         req['flavourId'], inst, tmp_csar_dir, numbered=True)
 
     @staticmethod
@@ -327,7 +327,7 @@ class RtStandardUserData(userdata_standard.StandardUserData):
                       tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, grant_req['dstVnfdId'], _asked(req, grant),
+        return _reserve(fields, grant_req['dstVnfdId'], _sources(req, grant),
                         _flavour(inst), inst, tmp_csar_dir, numbered=True)
 
     @staticmethod

@@ -38,7 +38,7 @@ def extra_specs(place: problem.Place, raw: Mapping[Any, Any],
     specs: dict[str, str] = {}
     for key, value in raw.items():
         if key in _KEYS:
-            resolved = inputs.known(place, key, value)
+            resolved = inputs.known_value(place, key, value)
             if resolved is not None:
                 specs |= _translate(place, key, resolved)
         elif not statements.is_like_ours(key):

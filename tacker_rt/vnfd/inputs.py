@@ -57,7 +57,7 @@ class Inputs:
             return None
         return value
 
-    def known(self, place: problem.Place, key: str, raw: Any) -> Any:
+    def known_value(self, place: problem.Place, key: str, raw: Any) -> Any:
         """Returns the value of *resolve*, if it is known now.
 
         :returns: None if not, with the problem in *place*

@@ -48,7 +48,7 @@ def leave_out(template: dict[Any, Any], file: str
             del nodes[name]
             _warn(place, problem.name(name), node['type'])
         elif isinstance(node, dict):
-            _leave_properties(place.of(str(name)), node)
+            _leave_properties(place.for_vdu(str(name)), node)
     _leave_policies(place, topology)
     _leave_groups(place, topology)
     return found

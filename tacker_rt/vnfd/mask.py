@@ -34,7 +34,7 @@ def extra_specs(place: problem.Place, capabilities: dict[Any, Any],
     """
     if statements.MASK not in raw:
         return {}
-    value = inputs.known(place, statements.MASK, raw[statements.MASK])
+    value = inputs.known_value(place, statements.MASK, raw[statements.MASK])
     if value is None:
         return {}
     specs = {reservation.MASK_KEY: value}

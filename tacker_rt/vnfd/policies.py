@@ -56,7 +56,7 @@ def read(parts: topology.Topology, inputs: tosca_inputs.Inputs
     for policy in _ours(parts):
         if policy.type not in _TYPES:
             targets = list(dict.fromkeys(_targets(policy, parts)))
-            policy.place.of(', '.join(targets) or None).add(
+            policy.place.for_vdu(', '.join(targets) or None).add(
                 'type', policy.type, 'tacker_rt has no such policy',
                 problem.nearest(policy.type, _TYPES))
     return {name: [statement] for name, statement
@@ -88,12 +88,12 @@ def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
         if reader is None:
             continue
         targets = list(dict.fromkeys(_targets(policy, parts)))
-        place = policy.place.of(', '.join(targets) or None)
+        place = policy.place.for_vdu(', '.join(targets) or None)
         statement = reader(place, place.section(policy.body, 'properties'),
                            inputs)
         for name in targets:
             if name in first:
-                policy.place.of(name).say(
+                policy.place.for_vdu(name).say(
                     f'the policy {first[name]} also targets this VDU',
                     'keep one of the two policies')
             elif statement is not None:

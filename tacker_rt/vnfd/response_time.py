@@ -75,7 +75,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
     values = {key: _value(place, key, properties, inputs)
               for key in _PROPERTIES}
     period = statements.read_number(place, _FORM, statements.PERIOD,
-                                    properties, inputs.known)
+                                    properties, inputs.known_value)
     if len(place.found) > before or not isinstance(period, int):
         return None
     try:
@@ -102,7 +102,7 @@ def _value(place: problem.Place, key: str, properties: dict[Any, Any],
     expected = _PROPERTIES[key]
     if key not in properties and expected.default is not None:
         return expected.default
-    value = inputs.known(place, key, properties.get(key))
+    value = inputs.known_value(place, key, properties.get(key))
     if value is None:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool):

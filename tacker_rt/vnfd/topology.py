@@ -100,7 +100,7 @@ def _gather(topology: Topology, place: problem.Place,
             if not _CONTAINERS.isdisjoint(topology.lineage(part.type)):
                 topology.containers.add(part.name)
             continue
-        part = dataclasses.replace(part, place=place.of(part.name))
+        part = dataclasses.replace(part, place=place.for_vdu(part.name))
         if part.name in topology.vdus:
             first = topology.vdus[part.name].place.file
             part.place.say(f'{first} also has a VDU of this name',

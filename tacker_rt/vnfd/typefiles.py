@@ -114,7 +114,7 @@ def collect(folder: Path, name: str, etsi: Path | None = None
             path = below(file, target)
             if path not in paths:
                 paths[path] = (local(folder, file, target)
-                               or _known(file, target, etsi))
+                               or _type_file(file, target, etsi))
                 waiting.append(path)
     return paths
 
@@ -154,10 +154,10 @@ def find_by_name(names: Iterable[str], etsi: Path | None = None
 
     :raises InvalidVnfd: when a file does not exist
     """
-    return {name: _known(name, name, etsi) for name in names}
+    return {name: _type_file(name, name, etsi) for name in names}
 
 
-def _known(file: str, target: str, etsi: Path | None) -> Path:
+def _type_file(file: str, target: str, etsi: Path | None) -> Path:
     for place in (OURS, etsi or tacker_directory()):
         if place and files.is_plain(target) and (place / target).is_file():
             return place / target

@@ -60,7 +60,7 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
            key: str, value: Any) -> None:
     if key == statements.CARRIER_KEY:
         in_vdu = path[:2] == _NODES and path[2:3] and path[2] in parts.vdus
-        statements.refuse_carrier(place.of(path[2]) if in_vdu else place,
+        statements.refuse_carrier(place.for_vdu(path[2]) if in_vdu else place,
                                   key, value)
     elif path[:2] != _NODES or len(path) < 3:
         place.add(key, value, 'this key is not read here', _ADVICE)
@@ -73,8 +73,8 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
                   'the type of this node from a VDU')
     elif path[3:] not in _READ and not (
             path[3:-2] == _CAPABILITIES and path[-1] == node.PARAMETERS):
-        place.of(path[2]).add(key, value, 'this key is not read here',
-                              _ADVICE)
+        place.for_vdu(path[2]).add(key, value, 'this key is not read here',
+                                   _ADVICE)
 
 
 def _is_of_policy(own_policies: set[str], path: _Path) -> bool:

@@ -47,7 +47,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
     for name, expected in _PROPERTIES.items():
         if name not in properties:
             continue
-        value = inputs.known(place, name, properties[name])
+        value = inputs.known_value(place, name, properties[name])
         if value is None:
             continue
         try:

@@ -75,7 +75,7 @@ class ContainerTest(base.BaseTestCase):
     @ddt.data('container without a limit', 'nested', 'split hierarchies')
     def test_truth_or_bound(self, name):
         """A sample of the campaign ``python -m tests.full.probe``."""
-        seed = seeds.of_the_day()
+        seed = seeds.seed_of_the_day()
         found = campaign.run(cells.CELLS[name], seed, self.bundle)
         self.assertEqual('', found.wrong, (seed, found))
 

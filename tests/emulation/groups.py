@@ -58,7 +58,7 @@ class Budget:
         return cls((runtime,) * columns, (period,) * columns)
 
     @property
-    def held(self) -> bool:
+    def has_runtime(self) -> bool:
         """Returns whether any column has a runtime."""
         return any(self.runtimes)
 

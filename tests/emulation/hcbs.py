@@ -50,7 +50,8 @@ class Kernel(scalars.LeafKernel):
         nearest = self.cpu_group(group)
         if nearest.parent is None or self.is_live(nearest):
             return
-        if self.is_real_time(task) or not scalars.budget_of(nearest).held:
+        if (self.is_real_time(task)
+                or not scalars.budget_of(nearest).has_runtime):
             self.hung = self.hung or task.policy == groups.DEADLINE
             raise numbers.refusal(errno.EPERM, str(task.thread))
 

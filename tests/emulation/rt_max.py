@@ -141,7 +141,7 @@ class Kernel(kernel.Kernel):
 
     def _runs_in(self, group: Group) -> bool:
         context = self.context(group)
-        return context.parent is None or scalars.budget_of(context).held
+        return context.parent is None or scalars.budget_of(context).has_runtime
 
     def trapped(self) -> list[int]:
         """Returns the real-time tasks that wait where nothing ever runs.

@@ -76,11 +76,11 @@ class Kernel(kernel.Kernel):
 
     def admit_attach(self, task: groups.Task, group: Group, path: str
                      ) -> None:
-        if not budget_of(group).held:
+        if not budget_of(group).has_runtime:
             raise numbers.refusal(errno.EINVAL, path)
 
     def admit_policy(self, task: groups.Task, group: Group) -> None:
-        if not budget_of(self.cpu_group(group)).held:
+        if not budget_of(self.cpu_group(group)).has_runtime:
             raise numbers.refusal(errno.EPERM, str(task.thread))
 
     # Admission.
@@ -115,7 +115,7 @@ class Kernel(kernel.Kernel):
         """Checks the rules on one group, without its children."""
         if any(runtime > period for runtime, period in budget.pairs()):
             raise numbers.refusal(errno.EINVAL, path)
-        if (not budget.held and budget_of(group).held
+        if (not budget.has_runtime and budget_of(group).has_runtime
                 and self.sysctl[0] >= 0 and self.has_real_time(group)):
             raise numbers.refusal(self.zero_errno(path), path)
 
@@ -151,7 +151,7 @@ class LeafKernel(Kernel):
     def check_leaf(self, group: Group, new: Budget, path: str) -> None:
         """Does the first test: no real-time task may be above a budget."""
         above = group.parent
-        if (new.held and above is not None and above.parent is not None
+        if (new.has_runtime and above is not None and above.parent is not None
                 and self.has_real_time(above)):
             raise numbers.refusal(errno.EINVAL, path)
 
@@ -168,12 +168,12 @@ class LeafKernel(Kernel):
     @staticmethod
     def is_live(group: Group) -> bool:
         """Returns whether its real-time tasks would run."""
-        return budget_of(group).held and not hands_out(group)
+        return budget_of(group).has_runtime and not hands_out(group)
 
 
 def hands_out(group: Group) -> bool:
     """Returns whether any child has a budget."""
-    return any(child.budget is not None and child.budget.held
+    return any(child.budget is not None and child.budget.has_runtime
                for child in group.alive)
 
 

@@ -133,7 +133,7 @@ class State(abc.ABC):
 
         :raises OSError: when it cannot
         """
-        if not fresh.held:
+        if not fresh.has_runtime:
             raise numbers.refusal(errno.EINVAL, path)
 
     def admit_cpus(self, group: Group, path: str) -> None:

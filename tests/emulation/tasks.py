@@ -339,7 +339,7 @@ def overrun_ns(thread: int) -> int:
     return 4_000_000 if is_runnable(thread) else 0
 
 
-def look(controller: str) -> list[deadline.Other]:
+def no_other_threads(controller: str) -> list[deadline.Other]:
     """Replaces ``deadline.read_other_threads``: there are none."""
     return []
 
@@ -387,7 +387,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.machine.privsep._groups_of': groups_of,
     'nova_rt.machine.privsep.try_pinning': try_pinning,
     'nova_rt.machine.privsep.read_server': read_server,
-    'nova_rt.machine.kernel.deadline.read_other_threads': look,
+    'nova_rt.machine.kernel.deadline.read_other_threads': no_other_threads,
 }
 
 

@@ -334,12 +334,12 @@ class TestCase(waits.Waits, base.ServersTestBase):
         self.assertEqual(1, len(found), found)
         return found.pop()
 
-    def held_by_kernel(self, host: str = 'host1'
+    def kernel_budgets(self, host: str = 'host1'
                        ) -> dict[str, dict[int, tuple[int, int]]]:
         """Returns what groups below the root hold, by pCPU."""
         return self.kernel(host).granted()
 
-    def held_on(self, host: str) -> dict[int, int]:
+    def guest_ppm(self, host: str) -> dict[int, int]:
         """ppm that the guests hold on each pCPU."""
         held = dict.fromkeys(range(PCPUS), 0)
         for group, lanes in self.kernel(host).granted().items():
@@ -358,7 +358,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
     def assert_tight(self, host: str = 'host1') -> None:
         """The top group has no room that a guest could take."""
         top = self.kernel(host).granted().get('/machine', {})
-        held = self.held_on(host)
+        held = self.guest_ppm(host)
         if self.holds_all(host) and any(held.values()):
             held = dict.fromkeys(held, self.kernel(host).sysctl[0])
         self.assertEqual(
@@ -369,7 +369,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         for host in hosts or ('host1',):
             self.assertEqual([], self.computes[host].manager.rt.rt_claims())
             self.assertEqual((0, 0), self.usage(host))
-            self.assertEqual({}, self.held_by_kernel(host))
+            self.assertEqual({}, self.kernel_budgets(host))
             self.assertEqual('0.000', self.stats(host)[hostmap.SHARE_USED])
             self.assertEqual({0}, set(self.host_map(host).state.used))
 

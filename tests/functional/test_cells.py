@@ -66,13 +66,13 @@ class TestCase(base.TestCase):
 
     def granted_runtimes(self, host: str) -> list[int]:
         """Of vCPUs."""
-        return [runtime for group, lanes in self.held_by_kernel(host).items()
+        return [runtime for group, lanes in self.kernel_budgets(host).items()
                 if '/vcpu' in group for runtime, _ in lanes.values()]
 
     def assert_empty(self, host: str) -> None:
         self.assertEqual([], self.runtimes(host))
         self.assertEqual((0, 0), self.usage(host))
-        self.assertEqual({}, self.held_by_kernel(host))
+        self.assertEqual({}, self.kernel_budgets(host))
 
 
 class FullTest(TestCase):

@@ -203,7 +203,7 @@ class CreateTest(base.TestCase):
         """The claim stays; the budget goes and comes with the guest."""
         server = self.boot(self.rt_flavor(100_000, 200_000))
         self._stop_server(server)
-        self.assertEqual({}, self.held_by_kernel())
+        self.assertEqual({}, self.kernel_budgets())
         self.assertEqual((500_000, 500_000), self.allocated(server))
         self.audit()
         self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])

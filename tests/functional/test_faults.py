@@ -106,7 +106,7 @@ class RefusalTest(base.TestCase):
                           self.api.post_server_action, server['id'],
                           {'os-start': None})
         self.assertEqual({}, self.guests.hosts['host1'].running)
-        self.assertEqual({}, self.held_by_kernel())
+        self.assertEqual({}, self.kernel_budgets())
         self.assertEqual((0,), self.claim(server).cpus)
         self.assertEqual((500_000, 500_000), self.allocated(server))
 

@@ -190,9 +190,9 @@ class PerCpuLoadTest(base.PerCpuTestCase, LoadTest):
     def check_full(self, host: str) -> None:
         self.assertEqual((CAP,) * base.PCPUS, self.host_map(host).state.used)
         self.assertEqual(dict.fromkeys(range(base.PCPUS), CAP),
-                         self.held_on(host))
+                         self.guest_ppm(host))
 
     def check_empty(self, host: str) -> None:
         super().check_empty(host)
         self.assertEqual(dict.fromkeys(range(base.PCPUS), 0),
-                         self.held_on(host))
+                         self.guest_ppm(host))

@@ -98,8 +98,9 @@ class GroupMaskTest(_Case):
 
     def test_only_hosts_that_take_masks(self) -> None:
         """No server lands where an older version refuses it for ever."""
-        with fixtures.MonkeyPatch('nova_rt.services.compute.capacity._takes',
-                                  lambda *_: frozenset()):
+        with fixtures.MonkeyPatch(
+                'nova_rt.services.compute.capacity._supported_needs',
+                lambda *_: frozenset()):
             self.audit('host1')
         for _ in range(2):
             server = self.boot(self.masked(300))

@@ -126,7 +126,7 @@ class SchedulingTest(base.TestCase):
         self.assertEqual((100_000, 200_000), self.budget(server))
         self._delete_server(server)
         self.assertEqual((0, 0), self.usage())
-        self.assertEqual({}, self.held_by_kernel())
+        self.assertEqual({}, self.kernel_budgets())
 
     def assert_all_reserved(self, host: str = 'host1') -> None:
         found = self.inventories(host)

@@ -117,7 +117,7 @@ class SoakTest(CloudTest):
         return run
 
     def test_soak(self) -> None:
-        run = self.soak(seeds.of_the_day())
+        run = self.soak(seeds.seed_of_the_day())
         self.assertGreaterEqual(sum(run.done.values()),
                                 self.COUNT * 2 // 3)
 
@@ -175,7 +175,7 @@ class BurstTest(CloudTest):
         return found
 
     def test_burst(self) -> None:
-        seed = seeds.of_the_day()
+        seed = seeds.seed_of_the_day()
         for flight in (16, self.REQUESTS):
             found = self.burst(seed, flight)
             self.say(f'NOVA_RT_SEED={seed}: {self.REQUESTS} creates, '

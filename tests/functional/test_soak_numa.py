@@ -36,7 +36,7 @@ class TwoCellsTest(test_soak.SoakTest):
             group='filter_scheduler')
 
     def test_soak(self) -> None:
-        rng = random.Random(seeds.of_the_day())  # noqa: S311
+        rng = random.Random(seeds.seed_of_the_day())  # noqa: S311
         builds = refused = fitting = 0
         for _ in range(SEQUENCES):
             cloud = self.soak(rng.getrandbits(32)).cloud

@@ -26,7 +26,7 @@ class ServicesTest(operations.TestCase):
     SCHEDULERS = 3
 
     def setUp(self) -> None:
-        self.seed = seeds.of_the_day()
+        self.seed = seeds.seed_of_the_day()
         self.rng = random.Random(self.seed)  # noqa: S311
         self.flags(allow_resize_to_same_host=True)
         super().setUp()

@@ -24,12 +24,12 @@ class SeedsTest(base.BaseTestCase):
 
     def test_a_day_has_one_sample(self) -> None:
         self.set('NOVA_RT_DAY', '2026-01-31')
-        first = self.drawn('kill'), seeds.of_the_day()
-        self.assertEqual(first, (self.drawn('kill'), seeds.of_the_day()))
+        first = self.drawn('kill'), seeds.seed_of_the_day()
+        self.assertEqual(first, (self.drawn('kill'), seeds.seed_of_the_day()))
         self.assertNotEqual(first[0], self.drawn('audit'))
         self.set('NOVA_RT_DAY', '2026-02-01')
         self.assertNotEqual(first[0], self.drawn('kill'))
-        self.assertEqual(first[1] + 1, seeds.of_the_day())
+        self.assertEqual(first[1] + 1, seeds.seed_of_the_day())
 
     def test_a_day_has_some_seeds(self) -> None:
         self.set('NOVA_RT_DAY', '2026-01-31')
@@ -46,11 +46,11 @@ class SeedsTest(base.BaseTestCase):
 
     def test_a_seed_goes_before_the_day(self) -> None:
         self.set('NOVA_RT_SEED', '7')
-        self.assertEqual(7, seeds.of_the_day())
+        self.assertEqual(7, seeds.seed_of_the_day())
 
     def test_what_is_no_day(self) -> None:
         self.set('NOVA_RT_DAY', 'monday')
-        self.assertRaises(ValueError, seeds.of_the_day)
+        self.assertRaises(ValueError, seeds.seed_of_the_day)
 
     def chosen(self) -> list[str]:
         suite = unittest.TestLoader().loadTestsFromTestCase(SeedsTest)

@@ -28,7 +28,7 @@ def shares(found: Sequence[host.Server], seconds: float
     """
     looks = sorted((moment, sign, number)
                    for number, server in enumerate(found) if server.claim
-                   for moment, sign in _looks(server.claim, seconds))
+                   for moment, sign in _window_edges(server.claim, seconds))
     used, passed = [0] * len(found), [0] * len(found)
     with watching(found) as usage:
         begin = time.monotonic_ns()
@@ -40,8 +40,8 @@ def shares(found: Sequence[host.Server], seconds: float
             for number, server in enumerate(found) if server.claim}
 
 
-def _looks(claim: claims.RTClaim, seconds: float
-           ) -> Iterator[tuple[int, int]]:
+def _window_edges(claim: claims.RTClaim, seconds: float
+                  ) -> Iterator[tuple[int, int]]:
     """Returns when windows begin (-1) and end (1), in ns."""
     period_ns = claim.reservation.period_us * 1000
     periods = max(1, round(seconds * 1e9) // period_ns - 1)

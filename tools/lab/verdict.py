@@ -91,7 +91,7 @@ def as_text(verdict: Verdict) -> str:
     lines = [f'{verdict.kernel}: {verdict.release or "no release"}, '
              f'cgroup {verdict.cgroup}, CPUs: {cpus(verdict)}, {boot}']
     for one in verdict.results:
-        lines += _of_job(one)
+        lines += _job_lines(one)
     lines += [f'died: {line}' for line in verdict.deaths]
     lines += [f'warned: {line}' for line in verdict.warnings]
     lines.append(f'{verdict.outcome.name.lower()} in '
@@ -99,7 +99,7 @@ def as_text(verdict: Verdict) -> str:
     return '\n'.join(lines)
 
 
-def _of_job(one: jobs.Result) -> list[str]:
+def _job_lines(one: jobs.Result) -> list[str]:
     counts = (f', {one.passed} passed, {one.failed} failed, '
               f'{one.skipped} skipped' if one.passed or one.failed
               or one.skipped else '')

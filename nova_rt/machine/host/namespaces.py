@@ -47,14 +47,14 @@ def verify(host: host_files.Host) -> None:
 def trouble(host: host_files.Host) -> str:
     """Returns why this process does not see the host; '' if it does."""
     try:
-        return _of_tasks(host) or _of_groups(host)
+        return _pid_namespace_problem(host) or _cgroup_namespace_problem(host)
     except OSError as error:
         return f'{error.filename}: {host_files.why(error)}'
     except (ValueError, IndexError) as error:
         return f'the check failed: {exception.clause(error)}'
 
 
-def _of_tasks(host: host_files.Host) -> str:
+def _pid_namespace_problem(host: host_files.Host) -> str:
     if not _is_own_proc(host):
         return ('/proc belongs to another PID namespace than the process '
                 '(mount a /proc in the PID namespace of the host)')
@@ -78,7 +78,7 @@ def _is_own_proc(host: host_files.Host) -> bool:
     return True  # The kernel has no PID namespaces.
 
 
-def _of_groups(host: host_files.Host) -> str:
+def _cgroup_namespace_problem(host: host_files.Host) -> str:
     mounts = _mounts(host)
     for controller, group in _roots(host):
         if group != '/' and not _beside_libvirt(host):

@@ -104,7 +104,7 @@ class Admission:
         if not ids:
             return 0
         _check(found)
-        servers = sum(self._held_by(*server, ids) for server in SERVERS)
+        servers = sum(self._server_units(*server, ids) for server in SERVERS)
         each = ((len(ids) * self._limit() - servers) // len(ids)
                 - sum(other.units for other in found))
         # This is the largest number of ppm that, truncated to units, is not
@@ -147,8 +147,8 @@ class Admission:
                 'of SCHED_DEADLINE off; set it to 950000')
         return units(runtime, int(self._fs.read(SYSCTL.format('period'))))
 
-    def _held_by(self, server: str, since: tuple[int, int], sign: str,
-                 ids: tuple[int, ...]) -> int:
+    def _server_units(self, server: str, since: tuple[int, int], sign: str,
+                      ids: tuple[int, ...]) -> int:
         """Returns the bandwidth of a server on all CPUs, in kernel units."""
         read = functools.partial(self._read_server, server)
         try:

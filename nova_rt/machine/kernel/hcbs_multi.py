@@ -57,8 +57,8 @@ class MultiRuntime:
                 raise
             self._write([(cpu, new or _TOKEN_US) for cpu, new in changed])
 
-    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return two_files.takes(old, new)
+    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
+        return two_files.removes_runtime(old, new)
 
     def _write(self, pairs: list[tuple[int, int]]) -> None:
         self._fs.write(self.path,

@@ -33,7 +33,7 @@ class HcbsRfc(two_files.TwoFiles):
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:
         return is_rfc(survey) and (
-            takes_lists(survey) is rt_survey.Outcome.REFUSED)
+            accepts_cpu_lists(survey) is rt_survey.Outcome.REFUSED)
 
     def prepare(self, ppm: int) -> None:
         self._seed(ppm)
@@ -47,6 +47,6 @@ def is_rfc(survey: rt_survey.Survey) -> bool:
             and survey.number(two_files.PERIOD) == 0)
 
 
-def takes_lists(survey: rt_survey.Survey) -> rt_survey.Outcome:
+def accepts_cpu_lists(survey: rt_survey.Survey) -> rt_survey.Outcome:
     """Tries whether a value may be followed by a list of CPUs."""
     return survey.attempt(two_files.PERIOD, '100000 0')

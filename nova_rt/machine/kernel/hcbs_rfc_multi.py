@@ -39,8 +39,8 @@ class ListRuntime:
     def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, self._text(value))
 
-    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return two_files.takes(old, new)
+    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
+        return two_files.removes_runtime(old, new)
 
     def _text(self, value: base.Lanes) -> str:
         if len(set(value)) == 1:
@@ -86,7 +86,7 @@ class HcbsRfcMulti(two_files.TwoFiles):
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:
         return hcbs_rfc.is_rfc(survey) and (
-            hcbs_rfc.takes_lists(survey) is rt_survey.Outcome.ACCEPTED)
+            hcbs_rfc.accepts_cpu_lists(survey) is rt_survey.Outcome.ACCEPTED)
 
     def prepare(self, ppm: int) -> None:
         self._seed(ppm)

@@ -21,7 +21,7 @@ class Cell(Protocol):
     def set(self, value: Any) -> None:
         """Writes *value* by one write."""
 
-    def takes(self, old: Any, new: Any) -> bool:
+    def removes_runtime(self, old: Any, new: Any) -> bool:
         """Checks if the step from *old* to *new* takes a whole budget."""
 
 
@@ -45,7 +45,7 @@ class Journal:
         old = cell.get()
         if old == value:
             return
-        self._watch(cell.path, cell.takes(old, value))
+        self._watch(cell.path, cell.removes_runtime(old, value))
         self._done.append((cell, old))
         cell.set(value)
         stored = cell.get()
@@ -64,7 +64,7 @@ class Journal:
             with contextlib.suppress(OSError, ValueError):
                 current = cell.get()
                 if current != old:
-                    self._watch(cell.path, cell.takes(current, old))
+                    self._watch(cell.path, cell.removes_runtime(current, old))
                     cell.set(old)
 
 

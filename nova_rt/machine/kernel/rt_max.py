@@ -68,7 +68,7 @@ class Max:
         # is left out from uninitialised memory.
         self._fs.write(self.path, str(value))
 
-    def takes(self, old: Value, new: Value) -> bool:
+    def removes_runtime(self, old: Value, new: Value) -> bool:
         return bool(old.runtime_us) and not new.runtime_us
 
 

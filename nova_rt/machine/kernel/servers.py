@@ -26,11 +26,11 @@ def ppm(fs: cgroup.CgroupFS, cpus: tuple[int, ...]) -> int:
     A server that cannot be read (debugfs is for root only) counts with its
     default.
     """
-    return sum(max((_held(fs, server, sign, cpu) for cpu in cpus), default=0)
-               for server, sign in _SERVERS)
+    return sum(max((_server_ppm(fs, server, sign, cpu) for cpu in cpus),
+                   default=0) for server, sign in _SERVERS)
 
 
-def _held(fs: cgroup.CgroupFS, server: str, sign: str, cpu: int) -> int:
+def _server_ppm(fs: cgroup.CgroupFS, server: str, sign: str, cpu: int) -> int:
     path = posixpath.join(DEBUG, server, f'cpu{cpu}')
     try:
         runtime, period = (int(fs.read(posixpath.join(path, name)))

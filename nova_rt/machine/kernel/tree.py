@@ -153,7 +153,7 @@ class TreeInterface(base.KernelInterface):
     def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
         for group, budget in budgets.items():
             self._check(group, budget)
-        leaves = {self._path(group): self._held(budget)
+        leaves = {self._path(group): self._group_state(budget)
                   for group, budget in budgets.items()}
         with self._changing(leaves) as journal:
             self._set(journal, leaves)
@@ -322,7 +322,7 @@ class TreeInterface(base.KernelInterface):
         """The id of a pCPU for each lane."""
         return self._cpus[:1] if self.replicated else self._cpus
 
-    def _held(self, budget: base.Budget) -> base.GroupState:
+    def _group_state(self, budget: base.Budget) -> base.GroupState:
         if self.replicated:
             return base.GroupState((max(budget.runtime_us.values()),),
                                    budget.period_us)
@@ -384,32 +384,33 @@ class TreeInterface(base.KernelInterface):
         paths = list(leaves)
         with (self._explained(paths[0] if paths else self._root),
               self._fs.locked(self._root),
-              rt_journal.journal(self._watch(paths, since)) as journal):
+              rt_journal.journal(self._timer_guard(paths, since)) as journal):
             yield journal
 
-    def _watch(self, leaves: Sequence[str], since: float | None
-               ) -> Callable[[str, bool], None]:
+    def _timer_guard(self, leaves: Sequence[str], since: float | None
+                     ) -> Callable[[str, bool], None]:
         """Returns a function that waits before a write takes a runtime.
 
         After the wait no timer of the group can be pending.  Parents have no
         tasks.
         """
-        def watch(path: str, takes: bool) -> None:
+        def watch(path: str, removes: bool) -> None:
             group, now = posixpath.dirname(path), time.monotonic()
-            if group not in leaves and not (takes and self._has_tasks(group)):
+            if group not in leaves and not (removes
+                                            and self._has_tasks(group)):
                 return
             held = self._get(group)
             stands = max(throttle.standing_us(
                 runtime, held.period_us, ticks.tick_us())
                 for runtime in held.runtimes)
-            if not takes:
+            if not removes:
                 self._timers.note(group, stands, now)
                 return
             end = (now if since is None else since) + stands / _SECOND_US
             time.sleep(max(0.0, max(end, self._timers.until(group)) - now))
             self._outlast_timers()
 
-        return watch if self.fragile else lambda path, takes: None
+        return watch if self.fragile else lambda path, removes: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
         """Waits until tasks have ended that are about to end.

@@ -39,8 +39,8 @@ class Runtime:
     def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, str(value[0]))
 
-    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return takes(old, new)
+    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
+        return removes_runtime(old, new)
 
 
 class Period:
@@ -56,11 +56,11 @@ class Period:
     def set(self, value: int) -> None:
         self._fs.write(self.path, str(value))
 
-    def takes(self, old: int, new: int) -> bool:
+    def removes_runtime(self, old: int, new: int) -> bool:
         return False
 
 
-def takes(old: Sequence[int], new: Sequence[int]) -> bool:
+def removes_runtime(old: Sequence[int], new: Sequence[int]) -> bool:
     """Checks whether a lane loses its whole runtime."""
     return any(before and not after
                for before, after in zip(old, new, strict=True))

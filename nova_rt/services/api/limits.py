@@ -36,7 +36,7 @@ def room(context: Any, project_id: str, needs: pending.Amounts, least: int,
     :raises TooManyInstances: when there is no room for *least*; the API
         answers with status 403
     """
-    admitted = pending.of_project(context, project_id)
+    admitted = pending.admitted_servers(context, project_id)
     over = _over(context, project_id, needs, most, admitted, precise=False)
     if over and admitted:
         over = _over(context, project_id, needs, most, admitted, precise=True)

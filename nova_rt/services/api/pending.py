@@ -104,7 +104,7 @@ def locked(context: Any, project_id: str) -> Iterator[None]:
             yield
 
 
-def of_project(context: Any, project_id: str) -> list[Admitted]:
+def admitted_servers(context: Any, project_id: str) -> list[Admitted]:
     """Returns the servers of a project that Placement may not know yet."""
     return [*_creates(context, project_id), *_moves(context, project_id)]
 

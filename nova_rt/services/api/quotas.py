@@ -46,7 +46,8 @@ def _creating(method: _Method) -> _Method:
     def provision(*args: Any, **kwargs: Any) -> Any:
         call = signature.bind(*args, **kwargs)
         given = call.arguments
-        needs = _of_new(given) if limit_utils.use_unified_limits() else {}
+        needs = (_new_server_amounts(given)
+                 if limit_utils.use_unified_limits() else {})
         if not needs:
             return method(*args, **kwargs)
         context = given['context']
@@ -60,7 +61,7 @@ def _creating(method: _Method) -> _Method:
     return provision
 
 
-def _of_new(given: dict[str, Any]) -> pending.Amounts:
+def _new_server_amounts(given: dict[str, Any]) -> pending.Amounts:
     """Returns what one server of a request to create servers takes."""
     try:
         return pending.amounts(
@@ -103,7 +104,7 @@ def _counted(context: Any, instance: Any, flavor: Any) -> Any:
     :param flavor: None if the server gets nothing
     :raises TooManyInstances: when a limit refuses the server
     """
-    needs = (_of_moved(instance, flavor)
+    needs = (_moved_server_amounts(instance, flavor)
              if flavor and limit_utils.use_unified_limits() else {})
     if not needs:
         yield
@@ -116,7 +117,7 @@ def _counted(context: Any, instance: Any, flavor: Any) -> Any:
         yield
 
 
-def _of_moved(instance: Any, flavor: Any) -> pending.Amounts:
+def _moved_server_amounts(instance: Any, flavor: Any) -> pending.Amounts:
     try:
         wanted = request.reservation_of(instance, flavor)
         return {} if wanted is None else hostmap.amounts(

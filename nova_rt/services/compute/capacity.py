@@ -219,7 +219,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
                                 cores=_shared_cores(empty.cpus))
     return HostCapacity(empty, group.packing_policy, policy, reason,
                         limit.tick_us, limit.before_interrupts,
-                        _takes(conf, kernel, empty),
+                        _supported_needs(conf, kernel, empty),
                         '' if kernel is None else kernel.name, limit.others)
 
 
@@ -229,8 +229,8 @@ def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:
     return cores if len(set(cores)) < len(cores) else ()
 
 
-def _takes(conf: Any, kernel: CapacitySource | None,
-           empty: cpus.CpuBandwidth) -> frozenset[str]:
+def _supported_needs(conf: Any, kernel: CapacitySource | None,
+                     empty: cpus.CpuBandwidth) -> frozenset[str]:
     """Returns the kinds of flavors that the host takes besides plain ones.
 
     The tasks of a container are not bound to its vCPUs, and a replicated

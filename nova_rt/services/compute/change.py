@@ -55,7 +55,7 @@ def change_here(rt: Any, context: Any, instance: Any,
     :raises Invalid: when the server cannot be changed, or when Nova is
         working on the server
     """
-    old = _held(rt, instance)
+    old = _sole_claim(rt, instance)
     new = _wanted(rt, instance, old, hints)
     with contextlib.ExitStack() as undo:
         _allocate(rt, context, old, new, undo)
@@ -75,9 +75,9 @@ def change_here(rt: Any, context: Any, instance: Any,
         rt._update(context, rt.compute_nodes[instance.node])
 
 
-def _held(rt: Any, instance: Any) -> claims.RTClaim:
+def _sole_claim(rt: Any, instance: Any) -> claims.RTClaim:
     """Returns the only claim of a server here."""
-    held = rt.rt_known(instance.uuid) or []
+    held = rt.rt_server_claims(instance.uuid) or []
     if len(held) > 1 or instance.vm_state == vm_states.RESIZED:
         raise _invalid('confirm or revert the resize of the server first')
     try:

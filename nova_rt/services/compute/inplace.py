@@ -32,10 +32,10 @@ def only_reservation_differs(old: Any, new: Any) -> bool:
     """Checks whether two flavors differ in runtime and period only."""
     return (old.id != new.id
             and all(old[name] == new[name] for name in _FIELDS)
-            and _others(old.extra_specs) == _others(new.extra_specs))
+            and _other_specs(old.extra_specs) == _other_specs(new.extra_specs))
 
 
-def _others(extra_specs: Mapping[str, str]) -> dict[str, str]:
+def _other_specs(extra_specs: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in extra_specs.items()
             if key not in _FLAVOR_KEYS}
 
@@ -51,7 +51,7 @@ def fit(rt: Any, instance: Any, flavor: Any,
     if not _may_stay(rt, instance, flavor):
         return None
     try:
-        held = rt.rt_known(instance.uuid) or []
+        held = rt.rt_server_claims(instance.uuid) or []
         if len(held) != 1 or held[0] != claims.instance_claim(instance):
             return None
         return change.fit(

@@ -69,7 +69,7 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
 
     def rt_neighbour_stats(self) -> dict[str, str]:
         """Returns the stats with the servers that have a type."""
-        return {neighbours.KEY: neighbours.to_text(neighbours.Neighbours.of(
+        return {neighbours.KEY: neighbours.to_text(neighbours.Neighbours.count(
             (self._rt_servers or {}).values()))}
 
     def _rt_note(self, instance: Any, flavor: Any) -> None:

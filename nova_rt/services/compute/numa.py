@@ -71,7 +71,7 @@ class Question:
         return [cell if cell.id in open_ids else _closed(cell)
                 for cell in self.host.cells]
 
-    def takes_together(self, ids: Collection[int]) -> bool:
+    def fits_together(self, ids: Collection[int]) -> bool:
         """Checks the devices and the networks of a server in these cells.
 
         Nova checks both for all cells of a server at once, whatever their
@@ -89,7 +89,7 @@ class Question:
                             if cell.id in ids], networks))
 
     def alike(self) -> dict[int, Hashable]:
-        """Returns the values of cells that :meth:`takes_together` uses."""
+        """Returns the values of cells that :meth:`fits_together` uses."""
         special: set[Any] = set()
         if self.pci_requests and self.pci_stats:
             special = {pool.get('numa_node')
@@ -110,7 +110,7 @@ class Question:
         return (frozenset(found.physnets if 'physnets' in found else ()),
                 'tunneled' in found and found.tunneled)
 
-    def takes(self, cell: Any, own: Any) -> bool:
+    def fits_cell(self, cell: Any, own: Any) -> bool:
         """Checks the memory, pages and CPUs of one cell for one of a server.
 
         Devices and networks depend on all cells of a server.
@@ -169,8 +169,8 @@ class Chosen:
     cpus: tuple[int, ...]
 
 
-def of_claim(node: Any, pci_stats: Any, instance: Any, flavor: Any,
-             image_meta: Any, limits: Any) -> Question | None:
+def claim_question(node: Any, pci_stats: Any, instance: Any, flavor: Any,
+                   image_meta: Any, limits: Any) -> Question | None:
     """Returns the question of Nova's claim; None without a topology.
 
     :param node: the objects.ComputeNode
@@ -267,17 +267,17 @@ def _search(question: Question, candidates: Sequence[Sequence[int]]
     by_id = {cell.id: cell for cell in question.host.cells}
     known: dict[tuple[int, Hashable], bool] = {}
 
-    def takes(cell: int, own: Any) -> bool:
+    def fits_cell(cell: int, own: Any) -> bool:
         key = cell, _size(question, own)
         if key not in known:
-            known[key] = question.takes(by_id[cell], own)
+            known[key] = question.fits_cell(by_id[cell], own)
         return known[key]
 
     return numa.choose(
-        [[cell for cell in able if takes(cell, own)]
+        [[cell for cell in able if fits_cell(cell, own)]
          for able, own in zip(candidates, question.server.cells,
                               strict=True)],
-        question.takes_together, question.alike())
+        question.fits_together, question.alike())
 
 
 def _size(question: Question, own: Any) -> Hashable:

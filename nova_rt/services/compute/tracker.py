@@ -78,7 +78,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         """
         return claims.parse_resources(self._rt_resources())
 
-    def rt_known(self, uuid: str) -> list[claims.RTClaim] | None:
+    def rt_server_claims(self, uuid: str) -> list[claims.RTClaim] | None:
         """Returns the claims of a server here; None if they are not known."""
         try:
             held = [claim for claim in self.rt_claims()
@@ -185,7 +185,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         if not self.disabled(nodename):  # Otherwise Nova refuses the server.
             node = self.compute_nodes[nodename]
             claim, cells = self._rt_choose(
-                instance, flavor, move, lambda: numa.of_claim(
+                instance, flavor, move, lambda: numa.claim_question(
                     node, self.pci_tracker.stats, instance, flavor,
                     image_meta, limits))
         if claim is None:

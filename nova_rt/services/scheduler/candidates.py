@@ -135,12 +135,12 @@ def _largest(client: Any, context: Any) -> str:
     if not found:
         return (f'no host has anything free of {hostmap.SHARE_CLASS} and the '
                 f'trait {hostmap.TRAIT}')
-    return ', '.join(_of_class(client, context, found, name)
+    return ', '.join(_largest_free(client, context, found, name)
                      for name in hostmap.CLASSES)
 
 
-def _of_class(client: Any, context: Any, summaries: Mapping[str, Any],
-              name: str) -> str:
+def _largest_free(client: Any, context: Any, summaries: Mapping[str, Any],
+                  name: str) -> str:
     free = {provider: has['resources'][name]['capacity']
             - has['resources'][name]['used']
             for provider, has in summaries.items()

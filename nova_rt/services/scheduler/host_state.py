@@ -92,7 +92,7 @@ class RTHostState(host_manager.HostState):
     def _rt_question(self, spec_obj: Any) -> numa.Question | None:
         if request.topology_of(spec_obj) is None or not self.numa_topology:
             return None
-        return numa_request.of_host(
+        return numa_request.host_question(
             self, spec_obj, spec_obj.get_request_group_mapping())
 
 

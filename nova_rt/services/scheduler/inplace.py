@@ -85,7 +85,7 @@ def here(hosts: Sequence[Any], spec: Any,
         host_state.map_of(host), claims.RTClaim.parse(identifier), wanted)]
 
 
-def others(hosts: Sequence[Any], spec: Any) -> list[Any]:
+def without_excluded(hosts: Sequence[Any], spec: Any) -> list[Any]:
     """Returns the hosts without a present host that nova-api excluded."""
     _, name, excluded = _noted(spec)
     return [host for host in hosts if not excluded or host.host != name]

@@ -10,7 +10,7 @@ from nova import objects
 from nova_rt.services.compute import numa
 
 
-def of_host(host: Any, spec: Any, mapping: Any) -> numa.Question:
+def host_question(host: Any, spec: Any, mapping: Any) -> numa.Question:
     """Returns the question that the compute node of *host* will ask.
 
     :param host: a HostState

@@ -82,7 +82,8 @@ def admitted(spec: Any) -> reservation.Reservation | None:
     server = servers.find(nova_context.get_admin_context(),
                           spec.instance_uuid)
     if server is not None:
-        valid_hints, limits = _of_server(server, spec.flavor, valid_hints)
+        valid_hints, limits = _hints_and_limits(server, spec.flavor,
+                                                valid_hints)
     wanted = reservation.from_flavor_and_hints(
         spec.flavor.extra_specs, valid_hints, limits)
     if wanted is not None and not _is_admitted(server, spec.flavor):
@@ -99,8 +100,8 @@ def _is_admitted(server: Any, flavor: Any) -> bool:
             and server.flavor.flavorid == flavor.flavorid)
 
 
-def _of_server(server: Any, flavor: Any, spec_hints: Mapping[str, Any]
-               ) -> tuple[Mapping[str, Any], reservation.Limits | None]:
+def _hints_and_limits(server: Any, flavor: Any, spec_hints: Mapping[str, Any]
+                      ) -> tuple[Mapping[str, Any], reservation.Limits | None]:
     """Returns the hints and the limits that hold for an existing server."""
     noted = None
     # nova-compute reports a note that cannot be read.

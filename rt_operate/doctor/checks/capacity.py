@@ -68,7 +68,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
         return
     if ppm:
         scope = 'by all servers together, whichever pCPUs they are on'
-        if of_each_pcpu(view):
+        if is_per_pcpu(view):
             pcpus = len(config.chosen(view))
             scope = (f'on each pCPU, {reservation.decimal(ppm * pcpus)} of '
                      f'{findings.count(pcpus, "pCPU")} in all')
@@ -87,7 +87,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
             'capacity.others and deadline.others name them.')
 
 
-def of_each_pcpu(view: doctor_view.View) -> bool:
+def is_per_pcpu(view: doctor_view.View) -> bool:
     """Checks whether the offer holds for each pCPU, not for all together."""
     return not (view.interface and view.interface.replicated)
 
@@ -137,7 +137,7 @@ def servers(view: doctor_view.View) -> Iterator[findings.Finding]:
         f'below it.')
 
 
-def others(view: doctor_view.View) -> Iterator[findings.Finding]:
+def foreign_groups(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Checks whether other groups hold shares that servers could have."""
     if view.groups is None or view.interface is None:
         return
@@ -186,6 +186,6 @@ CHECKS: dict[str, doctor_view.Check] = {
     'capacity.offered': total,
     'capacity.root': root,
     'capacity.servers': servers,
-    'capacity.others': others,
+    'capacity.others': foreign_groups,
     'capacity.unreadable': unreadable,
 }

@@ -150,7 +150,7 @@ def emulator_cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
             'emulator threads are moved only with sched_deadline.',
             'Remove emulator_cpus from nova.conf.')
     else:
-        yield _of_cells(view, ids)
+        yield _cells_finding(view, ids)
 
 
 def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
@@ -169,8 +169,8 @@ def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
     return ''
 
 
-def _of_cells(view: doctor_view.View, ids: frozenset[int]
-              ) -> findings.Finding:
+def _cells_finding(view: doctor_view.View, ids: frozenset[int]
+                   ) -> findings.Finding:
     """Says which NUMA cells have CPUs for emulators."""
     name, reserved = 'config.emulator_cpus', chosen(view)
     short = [cell for cell in _cells(view)

@@ -25,10 +25,10 @@ def ppm(view: doctor_view.View) -> int:
 
     mount = view.hierarchy.mount if view.hierarchy else '/sys/fs/cgroup'
     admission = deadline.Admission(view.host, mount, read)
-    return admission.ppm(_others(view))
+    return admission.ppm(_foreign_threads(view))
 
 
-def _others(view: doctor_view.View) -> list[deadline.Other]:
+def _foreign_threads(view: doctor_view.View) -> list[deadline.Other]:
     """Returns the SCHED_DEADLINE threads that are not vCPUs."""
     controller = view.hierarchy.controller if view.hierarchy else ''
     return deadline.other_threads(view.host, view.tasks.deadline, controller)
@@ -44,11 +44,11 @@ def containers(view: doctor_view.View) -> Iterator[findings.Finding]:
             'Unset [nova_rt] kernel_interface, or run virtual machines.')
 
 
-def others(view: doctor_view.View) -> Iterator[findings.Finding]:
+def foreign_tasks(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Checks which other tasks run before ordinary tasks."""
     if not view.detection.deadline:
         return
-    yield _strangers(_others(view))
+    yield _strangers(_foreign_threads(view))
     real_time = [str(task) for task in view.tasks.real_time
                  if not task.kernel]
     name = 'deadline.real_time'
@@ -127,6 +127,6 @@ def polling(view: doctor_view.View) -> Iterator[findings.Finding]:
 CHECKS: dict[str, doctor_view.Check] = {
     'deadline.containers': containers,
     'deadline.pinned': pinned,
-    'deadline.others': others,
+    'deadline.others': foreign_tasks,
     'deadline.halt_poll': polling,
 }

@@ -51,7 +51,7 @@ def _broken(flavor: snapshot.Flavor, limits: reservation.Limits
     present = [key for key in _KEYS if key in specs]
     if len(present) < len(_KEYS):
         absent, = set(_KEYS) - set(present)
-        if _takes_hints(specs):
+        if _accepts_hints(specs):
             return None
         return (f'it has {present[0]} but not {absent}',
                 'set both keys with openstack flavor set, or remove the key')
@@ -75,7 +75,7 @@ def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
         if _ALMOST.search(key):
             return (f'it has {key}, which no service reads',
                     f'set {_BOTH} instead')
-    if _takes_hints(specs):
+    if _accepts_hints(specs):
         return None
     if reservation.MASK_KEY in specs:
         return (f'it has {reservation.MASK_KEY} but reserves nothing',
@@ -91,7 +91,7 @@ def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
     return None
 
 
-def _takes_hints(specs: Mapping[str, str]) -> bool:
+def _accepts_hints(specs: Mapping[str, str]) -> bool:
     """Tells whether hints may give servers of this flavor a reservation."""
     try:
         return bool(reservation.hint_share(

@@ -34,10 +34,10 @@ def fate(contexts: Sequence[Any], consumer: str, node: cells.Node
     for context in contexts:
         instance = _instance(context, consumer)
         if instance is not None:
-            return _of_instance(context, instance, node)
+            return _instance_fate(context, instance, node)
         migration = _migration(context, consumer)
         if migration is not None:
-            return _of_migration(context, migration)
+            return _migration_fate(context, migration)
     if _is_requested(consumer):
         return snapshot.Fate.EXPECTED
     return snapshot.Fate.GONE
@@ -67,8 +67,8 @@ def _is_requested(uuid: str) -> bool:
     return True
 
 
-def _of_instance(context: Any, instance: Any, node: cells.Node
-                 ) -> snapshot.Fate:
+def _instance_fate(context: Any, instance: Any, node: cells.Node
+                   ) -> snapshot.Fate:
     if cells.is_moving(instance) or instance.vm_state == vm_states.BUILDING:
         return snapshot.Fate.EXPECTED
     moves = objects.MigrationList.get_by_filters(
@@ -101,7 +101,7 @@ def _goes_on(migration: Any) -> bool:
     return not given_up and migration.status not in _OVER
 
 
-def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
+def _migration_fate(context: Any, migration: Any) -> snapshot.Fate:
     instance = _instance(context, migration.instance_uuid)
     if instance is None:
         return snapshot.Fate.GONE

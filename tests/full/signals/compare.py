@@ -32,12 +32,13 @@ class Truth:
             words.append(f'{self.received} B in')
         if self.sent is not None:
             words.append(f'{self.sent} B out')
-        words += [f'p{part * 100:g} {_of(self.noted_ns, part) / 1000:.1f} us'
+        words += [f'p{part * 100:g} '
+                  f'{_quantile(self.noted_ns, part) / 1000:.1f} us'
                   for part in PARTS if self.noted_ns]
         return ', '.join(words)
 
 
-def _of(noted_ns: Sequence[int], part: float) -> int:
+def _quantile(noted_ns: Sequence[int], part: float) -> int:
     return noted_ns[math.ceil(part * len(noted_ns)) - 1]
 
 
@@ -97,7 +98,7 @@ class Row:
             if wanted is not None and wanted != told:
                 found.append(f'{name}: {told} for {wanted}')
         for part in PARTS if truth.noted_ns else ():
-            noted = _of(truth.noted_ns, part)
+            noted = _quantile(truth.noted_ns, part)
             told_ns = self.client.took.quantile_ns(part)
             if not traffic.within(noted, told_ns, traffic.PART):
                 found.append(f'p{part * 100:g}: {told_ns / 1000:.1f} for '

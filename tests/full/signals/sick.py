@@ -99,12 +99,12 @@ def cases(stage: signals_stage.Stage,
             'ServerLosesTime', 'ServerWaitsLongerThanItsPeriod'}),
             reading, wait)
     _watch(stage, servers.Granted(_RUNTIME_US, _PERIOD_US, of_group=True))
-    yield from _of_the_network(stage, reading)
-    yield from _of_the_monitor(stage, reading, wait)
+    yield from _network_cases(stage, reading)
+    yield from _monitor_cases(stage, reading, wait)
 
 
-def _of_the_network(stage: signals_stage.Stage, reading: Reading
-                    ) -> Iterator[Sick]:
+def _network_cases(stage: signals_stage.Stage, reading: Reading
+                   ) -> Iterator[Sick]:
     port = signals_stage.free_port()
     with stage.serving(port, 'python3', stage.file('peers.py', _SERVER),
                        str(port)):
@@ -119,8 +119,8 @@ def _ended(_: str) -> None:
     time.sleep(1)  # Connections end after their clients.
 
 
-def _of_the_monitor(stage: signals_stage.Stage, reading: Reading,
-                    wait: Callable[[], None]) -> Iterator[Sick]:
+def _monitor_cases(stage: signals_stage.Stage, reading: Reading,
+                   wait: Callable[[], None]) -> Iterator[Sick]:
     _watch(stage, servers.Granted(_RUNTIME_US, _PERIOD_US, of_group=True),
            others=_MANY)
     yield ('more servers than the monitor shows',

@@ -41,7 +41,7 @@ class Store(fixtures.Fixture):
             self._patch(name, lambda it, *args, _new=new, **kwargs: _new(it))
         for name, new in (
                 ('Instance.get_by_uuid', self._instance),
-                ('InstanceList.get_by_host_and_node', self._of_host),
+                ('InstanceList.get_by_host_and_node', self._host_instances),
                 ('InstanceList.get_by_filters', self._in_state),
                 ('Migration.get_by_id', self._move),
                 ('MigrationList.get_in_progress_and_error', self._moves),
@@ -92,8 +92,8 @@ class Store(fixtures.Fixture):
             raise nova_exception.InstanceNotFound(instance_id=uuid)
         return self.load(uuid)
 
-    def _of_host(self, context: Any, host: str, node: str, **kwargs: Any
-                 ) -> Any:
+    def _host_instances(self, context: Any, host: str, node: str, **kwargs: Any
+                        ) -> Any:
         return objects.InstanceList(objects=[
             self.load(uuid) for uuid, each in self.instances.items()
             if each.host == host])

@@ -64,13 +64,13 @@ def record(times, replayed=None, point=CURVE[0], **others):
     :param replayed: what the simulator says; None: the same
     :param others: fields of a Record
     """
-    summary = records.Summary.of(np.array(times, float))
+    summary = records.Summary.from_times(np.array(times, float))
     made = records.Record(
         '2026-01-02T03:04Z', point.name, point.interval_us,
         point.workload.service.mean, point.workload.size.mean, 1, len(times),
         0, 1.0, 2.0, 50.0, 0.0, 0.5, 0.0, 0.25, 1.5, summary,
         summary if replayed is None
-        else records.Summary.of(np.array(replayed, float)))
+        else records.Summary.from_times(np.array(replayed, float)))
     return dataclasses.replace(made, **others)
 
 

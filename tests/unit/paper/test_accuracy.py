@@ -28,8 +28,8 @@ class ViewTest(unittest.TestCase):
     def setUp(self):
         super().setUp()
         #: The mean is what the exact model says, and twice that.
-        self.exact = base.measured_point([1]).said['exact'].mean_us
-        self.paper = base.measured_point([1]).said['paper'].mean_us
+        self.exact = base.measured_point([1]).predicted['exact'].mean_us
+        self.paper = base.measured_point([1]).predicted['paper'].mean_us
         point = base.measured_point([self.exact] * 9, [2 * self.exact] * 9)
         self.view = accuracy.View([[point]])
 

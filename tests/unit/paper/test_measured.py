@@ -76,7 +76,7 @@ class ControlledTest(unittest.TestCase):
         """Runs that take what the simulator says have the exact value."""
         point = base.measured_point(exponential(1, 250), exponential(2, 900))
         for statistic in measured.STATISTICS:
-            self.assertEqual(point.said['exact'].value(statistic),
+            self.assertEqual(point.predicted['exact'].value(statistic),
                              point.controlled(statistic)[0])
 
     def test_the_machine_stays(self):
@@ -84,7 +84,8 @@ class ControlledTest(unittest.TestCase):
         point = measured.Measured(base.CURVE[0], [
             base.record(times + 30, times), base.record(times + 50, times)])
         self.assertAlmostEqual(
-            40, point.controlled('mean')[0] - point.said['exact'].mean_us)
+            40, point.controlled('mean')[0]
+            - point.predicted['exact'].mean_us)
         estimate = point.estimate('mean', controlled=True)
         # Student's t of one degree of freedom, s / sqrt(2) = 10.
         self.assertAlmostEqual(127.06, estimate.half, places=1)

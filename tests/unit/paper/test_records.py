@@ -24,7 +24,7 @@ class SummaryTest(unittest.TestCase):
     @hypothesis.given(TIMES)
     def test_survival(self, times):
         """It falls from 1 to 0, and at the quantiles it is what they say."""
-        summary = records.Summary.of(np.array(times, float))
+        summary = records.Summary.from_times(np.array(times, float))
         at = np.array((0, *summary.quantiles_us))
         found = summary.survival(at, len(times))
         self.assertTrue((np.diff(found) <= 1e-9).all())
@@ -32,7 +32,7 @@ class SummaryTest(unittest.TestCase):
 
     def test_exponential(self):
         times = np.random.default_rng(1).exponential(100, 100_000)
-        summary = records.Summary.of(times)
+        summary = records.Summary.from_times(times)
         at = np.array((20, 150, 300, 470))
         np.testing.assert_allclose(
             summary.survival(at, len(times)), np.exp(-at / 100), rtol=0.05)

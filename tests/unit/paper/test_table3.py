@@ -37,7 +37,7 @@ def runs(factor):
     """Of a point of each row: their mean is this times the exact model's."""
     for row in published.TABLE3:
         for point in points.curve((100,), row.size, row.load, row.share):
-            said = base.measured_point([1], point=point).said['exact']
+            said = base.measured_point([1], point=point).predicted['exact']
             times = np.linspace(0, 2 * factor * said.mean_us, 500)
             yield base.record(times, point=point)
 

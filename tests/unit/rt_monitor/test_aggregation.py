@@ -21,7 +21,7 @@ def times(*ns):
     counts = [0] * histogram.BUCKETS
     for each in ns:
         counts[histogram.bucket_of(each)] += 1
-    return histogram.Histogram.of(counts, sum(ns))
+    return histogram.Histogram.from_counts(counts, sum(ns))
 
 
 def seen(ran, *waited):

@@ -28,7 +28,7 @@ from tests.unit import base
 def usage(ran=2_000_000_000):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(3_000_000)] = 5
-    times = histogram.Histogram.of(counts, 15_000_000)
+    times = histogram.Histogram.from_counts(counts, 15_000_000)
     return waits.Usage(
         waits.Totals(ran, 900_000_000),
         {1: waits.Counts(ran=ran, switches=7, preempted=3, exhausted=4,

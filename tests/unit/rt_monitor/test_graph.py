@@ -29,7 +29,7 @@ def took(count, ms):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(int(ms * 1e6))] += count
     return transactions.Edge(count * 100, count * 10,
-                             histogram.Histogram.of(
+                             histogram.Histogram.from_counts(
                                  counts, int(count * ms * 1e6)))
 
 

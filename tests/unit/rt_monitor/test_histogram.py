@@ -18,7 +18,7 @@ def of(times):
     counts = [0] * histogram.BUCKETS
     for time in times:
         counts[histogram.bucket_of(time)] += 1
-    return histogram.Histogram.of(counts, sum(times))
+    return histogram.Histogram.from_counts(counts, sum(times))
 
 
 class HistogramTest(unittest.TestCase):
@@ -78,5 +78,5 @@ class HistogramTest(unittest.TestCase):
 
     def test_decode(self):
         data = struct.pack('=1024QQ', *range(1024), 7)
-        self.assertEqual(histogram.Histogram.of(range(1024), 7),
+        self.assertEqual(histogram.Histogram.from_counts(range(1024), 7),
                          histogram.Histogram.decode(data))

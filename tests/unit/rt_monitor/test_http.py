@@ -70,4 +70,4 @@ class HttpTest(unittest.TestCase):
 def one(bucket):
     counts = [0] * histogram.BUCKETS
     counts[bucket] = 1
-    return histogram.Histogram.of(counts, histogram.floor_ns(bucket))
+    return histogram.Histogram.from_counts(counts, histogram.floor_ns(bucket))

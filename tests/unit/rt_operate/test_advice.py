@@ -24,7 +24,7 @@ TARGET = rt_load.Target(20_000, 0.99)
 def times(count, ms):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(ms * 1_000_000)] = count
-    return histogram.Histogram.of(counts, count * ms * 1_000_000)
+    return histogram.Histogram.from_counts(counts, count * ms * 1_000_000)
 
 
 #: 100 requests a second of 1 ms each.

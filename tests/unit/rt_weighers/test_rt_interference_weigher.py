@@ -27,7 +27,7 @@ def host(name, *types, text=None, published=None, kind=SHARED):
     """A host with servers of *types*, or with any *text* of its stats."""
     state = base.host_state(published, host_state.RTHostState, name)
     state.stats = dict(state.stats) | {
-        neighbours.KEY: neighbours.to_text(neighbours.Neighbours.of(
+        neighbours.KEY: neighbours.to_text(neighbours.Neighbours.count(
             neighbours.Typed(kind, each) for each in types))
         if text is None else text}
     return state
@@ -159,7 +159,7 @@ class RTInterferenceWeigherTest(_Case):
         first = self.weights(hosts, typed('V'))
         hosts[0].consume_from_request(base.request_spec(typed('V')))
         self.assertEqual(
-            neighbours.Neighbours.of([neighbours.Typed(SHARED, 'V')]),
+            neighbours.Neighbours.count([neighbours.Typed(SHARED, 'V')]),
             hosts[0].rt_neighbours)
         second = self.weights(hosts, typed('V'))
         self.assertEqual(first['a'], first['b'])

@@ -23,7 +23,7 @@ class NeighboursTest(base.BaseTestCase):
 
     def test_text(self):
         shared, reserved = neighbours.Kind
-        found = neighbours.Neighbours.of([
+        found = neighbours.Neighbours.count([
             neighbours.Typed(shared, 'II'), neighbours.Typed(reserved, 'I'),
             neighbours.Typed(shared, 'II')])
         text = '{"version":1,"shared":{"II":2},"reserved":{"I":1}}'
@@ -37,7 +37,7 @@ class NeighboursTest(base.BaseTestCase):
     @unit.PROPERTY
     @hypothesis.given(st.lists(SERVERS, max_size=30))
     def test_back_and_forth(self, servers):
-        found = neighbours.Neighbours.of(servers)
+        found = neighbours.Neighbours.count(servers)
         self.assertEqual(found, decoded(neighbours.to_text(found)))
         self.assertEqual(len(servers), sum(
             count for _, count in found.counts))
@@ -48,7 +48,7 @@ class NeighboursTest(base.BaseTestCase):
         found = neighbours.NONE
         for server in servers:
             found = found.plus(server)
-        self.assertEqual(neighbours.Neighbours.of(servers), found)
+        self.assertEqual(neighbours.Neighbours.count(servers), found)
 
     def test_newer_keys_are_skipped(self):
         self.assertEqual(neighbours.NONE, decoded(
@@ -74,6 +74,6 @@ class NeighboursTest(base.BaseTestCase):
         decoded(text)
 
     def test_too_many_types_say_nothing(self):
-        self.assertEqual('', neighbours.to_text(neighbours.Neighbours.of(
+        self.assertEqual('', neighbours.to_text(neighbours.Neighbours.count(
             neighbours.Typed(neighbours.Kind.SHARED, f'type-{number}')
             for number in range(1000))))

@@ -29,7 +29,7 @@ Services = Sequence[services.Service]
 
 def missing(cloud: Cloud) -> list[services.Service]:
     """Returns the services that do not run."""
-    return [service for service in services.of(cloud)
+    return [service for service in services.all_services(cloud)
             if not service.pid(cloud)]
 
 
@@ -50,7 +50,7 @@ def up(cloud: Cloud, overrides: Sequence[str]) -> None:
         except BaseException as error:
             if isinstance(error, lifecycle.PartFailed):
                 lifecycle.show_tail(cloud, error.name)
-            if len(wanted) == len(services.of(cloud)):
+            if len(wanted) == len(services.all_services(cloud)):
                 _take_down(cloud, True, progress)
             raise
         progress.say('ready: eval "$(tools/cloud.sh env)"')
@@ -71,7 +71,7 @@ def _start_missing(cloud: Cloud, overrides: Sequence[str],
             _start(cloud, service)
         _wait_ready(cloud, missing_here, progress)
     # Services that ran on must find a broker or database that was restarted.
-    _wait_ready(cloud, [service for service in services.of(cloud)
+    _wait_ready(cloud, [service for service in services.all_services(cloud)
                         if not service.ready(cloud)], progress)
     _finish(cloud, progress)
 
@@ -156,7 +156,7 @@ def restart(cloud: Cloud, overrides: Sequence[str]) -> None:
     progress = lifecycle.Progress()
     with lifecycle.lock(cloud):
         processes.end([service.process(cloud)
-                       for service in services.of_nova(cloud)],
+                       for service in services.nova_services(cloud)],
                       RESTART_PATIENCE)
         progress.say('nova stopped')
         _start_missing(cloud, overrides, progress)
@@ -173,7 +173,7 @@ def down(cloud: Cloud, keep_logs: bool) -> None:
 def _take_down(cloud: Cloud, keep_logs: bool,
                progress: lifecycle.Progress) -> None:
     processes.end_sessions(
-        [service.process(cloud) for service in services.of(cloud)
+        [service.process(cloud) for service in services.all_services(cloud)
          if service not in services.keepers(cloud)], DOWN_PATIENCE)
     progress.say('services ended')
     for node in cloud.nodes:

@@ -111,7 +111,7 @@ def _node(node: computes.Node) -> Service:
 
 
 def _libvirtd(node: computes.Node) -> Service:
-    def seen_by(cloud: Cloud) -> Cloud:
+    def with_node_guest(cloud: Cloud) -> Cloud:
         return dataclasses.replace(cloud, guest=node.guest)
 
     return Service(
@@ -120,7 +120,7 @@ def _libvirtd(node: computes.Node) -> Service:
                                        nodes.directory(cloud, node)),
         lambda cloud: libvirtd.answers(libvirt_socket(cloud, node.name)),
         node=node.name,
-        environment=lambda cloud: libvirtd.environment(seen_by(cloud)))
+        environment=lambda cloud: libvirtd.environment(with_node_guest(cloud)))
 
 
 def _compute(node: computes.Node) -> Service:
@@ -177,7 +177,7 @@ def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
             tuple(_COMPUTES[node] for node in cloud.nodes))
 
 
-def of(cloud: Cloud) -> tuple[Service, ...]:
+def all_services(cloud: Cloud) -> tuple[Service, ...]:
     """Returns all services of the cloud in the order of their start."""
     return tuple(service for stage in stages(cloud) for service in stage)
 
@@ -187,7 +187,7 @@ def keepers(cloud: Cloud) -> tuple[Service, ...]:
     return tuple(_KEEPERS[node] for node in cloud.nodes)
 
 
-def of_nova(cloud: Cloud) -> tuple[Service, ...]:
+def nova_services(cloud: Cloud) -> tuple[Service, ...]:
     """Returns the services that tools/cloud.sh restart stops and starts."""
-    return tuple(service for service in of(cloud)
+    return tuple(service for service in all_services(cloud)
                  if service.name.startswith('nova-'))

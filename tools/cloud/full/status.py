@@ -15,7 +15,7 @@ from cloud import settings
 def show(cloud: settings.Settings) -> bool:
     """Prints a line for each process; returns whether all of them run."""
     total = 0
-    for service in services.of(cloud):
+    for service in services.all_services(cloud):
         pid = service.pid(cloud)
         kib = sum(map(processes.memory_kib, service.members(cloud)))
         total += kib
@@ -26,7 +26,7 @@ def show(cloud: settings.Settings) -> bool:
         names = _domains(cloud, node)
         print(f'guests {node.name:11} {len(names)} {" ".join(names)}'.rstrip())
     print(f'memory             {total // 1024} MiB (sum of PSS)')
-    return all(service.pid(cloud) for service in services.of(cloud))
+    return all(service.pid(cloud) for service in services.all_services(cloud))
 
 
 def _domains(cloud: settings.Settings, node: computes.Node) -> list[str]:

@@ -94,11 +94,11 @@ def make(cloud: settings.Settings) -> None:
 
 
 def _commands(cloud: settings.Settings) -> dict[str, list[list[str]]]:
-    def of(program: str, project: str, *files: str) -> list[str]:
+    def argv(program: str, project: str, *files: str) -> list[str]:
         return [program, *(f'--config-file={cloud.etc / project / name}'
                            for name in files)]
 
-    nova = of('nova-manage', 'nova', 'nova.conf')
+    nova = argv('nova-manage', 'nova', 'nova.conf')
     return {
         'nova': [
             [*nova, 'api_db', 'sync'],
@@ -106,17 +106,17 @@ def _commands(cloud: settings.Settings) -> dict[str, list[list[str]]]:
              f'{cloud.database_url}/nova_cell0'],
             [*nova, 'cell_v2', 'create_cell', '--name', 'cell1'],
             [*nova, 'db', 'sync']],
-        'neutron': [[*of('neutron-db-manage', 'neutron', 'neutron.conf',
-                         'plugins/ml2/ml2_conf.ini'), 'upgrade', 'head']],
-        'tacker': [[*of('tacker-db-manage', 'tacker', 'tacker.conf'),
+        'neutron': [[*argv('neutron-db-manage', 'neutron', 'neutron.conf',
+                           'plugins/ml2/ml2_conf.ini'), 'upgrade', 'head']],
+        'tacker': [[*argv('tacker-db-manage', 'tacker', 'tacker.conf'),
                     'upgrade', 'head']],
-        'heat': [[*of('heat-manage', 'heat', 'heat.conf'), 'db_sync']],
-        'glance': [[*of('glance-manage', 'glance', 'glance-api.conf'),
+        'heat': [[*argv('heat-manage', 'heat', 'heat.conf'), 'db_sync']],
+        'glance': [[*argv('glance-manage', 'glance', 'glance-api.conf'),
                     'db_sync']],
-        'keystone': [[*of('keystone-manage', 'keystone', 'keystone.conf'),
+        'keystone': [[*argv('keystone-manage', 'keystone', 'keystone.conf'),
                       'db_sync']],
-        'placement': [[*of('placement-manage', 'placement', 'placement.conf'),
-                       'db', 'sync']],
+        'placement': [[*argv('placement-manage', 'placement',
+                             'placement.conf'), 'db', 'sync']],
     }
 
 

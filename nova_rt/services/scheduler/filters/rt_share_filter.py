@@ -67,7 +67,7 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             return filter_obj_list
         hosts = list(filter_obj_list)
         return inplace.here(hosts, spec_obj, wanted) or self._fitting(
-            inplace.others(hosts, spec_obj), spec_obj, wanted, split)
+            inplace.without_excluded(hosts, spec_obj), spec_obj, wanted, split)
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
         """Checks one host; Nova calls filter_all instead."""
@@ -100,7 +100,7 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             return True
         return bool(self.filter_candidates(
             host, lambda candidate: numa.choose(
-                numa_request.of_host(host, spec, candidate['mappings']),
+                numa_request.host_question(host, spec, candidate['mappings']),
                 wish)))
 
     def _refuse(self, hosts: list[Any], spec: Any,

@@ -68,12 +68,12 @@ class Reservations:
                 'holds no claim; resize or migrate the server')
         return claim
 
-    def known(self, uuid: str) -> claims.RTClaim | None:
+    def tracked_claim(self, uuid: str) -> claims.RTClaim | None:
         """Returns the claim; uses the tracker's copy if it has just one.
 
         :raises ReservationNotApplied: as for claim
         """
-        held = self._compute.rt.rt_known(uuid)
+        held = self._compute.rt.rt_server_claims(uuid)
         if held is None or len(held) > 1:
             return self.claim(uuid)
         return held[0] if held else None

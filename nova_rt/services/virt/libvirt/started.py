@@ -44,7 +44,7 @@ class Starts:
         except (LookupError, libvirt.libvirtError):
             return False  # The guest has ended already.
         try:
-            claim = self._reservations.known(uuid)
+            claim = self._reservations.tracked_claim(uuid)
             if claim is None:
                 self._reservations.withhold(uuid)
                 return False

@@ -43,7 +43,8 @@ class Strangers:
         domains = self._domains()
         self._found = {
             uuid: stranger for uuid, domain in domains.items()
-            if uuid not in known and (stranger := self._look(uuid, domain))}
+            if uuid not in known
+            and (stranger := self._stranger(uuid, domain))}
         self._marks.put(self._found, domains)
         return [*self._found.values()]
 
@@ -51,7 +52,7 @@ class Strangers:
         return {guest.uuid: guest._domain for guest
                 in self._host.list_guests(only_running=True)}
 
-    def _look(self, uuid: str, domain: Any) -> hostmap.Stranger | None:
+    def _stranger(self, uuid: str, domain: Any) -> hostmap.Stranger | None:
         """Returns the stranger; None for a guest without a budget."""
         target = self._reservations.enforcer
         if target is None:

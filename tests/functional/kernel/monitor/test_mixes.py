@@ -89,7 +89,7 @@ class MixesTest(base.WatchedTest):
             self.stop(child)
 
     def test_no_moment_is_counted_twice(self):
-        some = random.Random(seeds.of_the_day())  # noqa: S311
+        some = random.Random(seeds.seed_of_the_day())  # noqa: S311
         for number in range(MIXES):
             tasks = mix(some)
             with self.subTest(number=number, tasks=tasks):

@@ -35,7 +35,7 @@ class Cell:
         self.events.append(f'{self.path}={value}')
         self.value = self.rounds.get(value, value)
 
-    def takes(self, old: int, new: int) -> bool:
+    def removes_runtime(self, old: int, new: int) -> bool:
         return bool(old) and not new
 
 
@@ -48,8 +48,8 @@ class JournalTest(unittest.TestCase):
         self.one = Cell('one', 1, self.events)
         self.two = Cell('two', 2, self.events)
 
-    def watch(self, path: str, takes: bool) -> None:
-        if takes:
+    def watch(self, path: str, removes_runtime: bool) -> None:
+        if removes_runtime:
             self.events.append(f'drain {path}')
         else:
             self.seen.append(path)

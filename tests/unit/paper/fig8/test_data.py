@@ -31,4 +31,5 @@ class DataTest(unittest.TestCase):
             least = 3 if one.pair == 'slower' else 5
             for case in pairs.CASES[2:]:
                 self.assertGreaterEqual(
-                    len(table.of(self.runs, one, *case)), least, (one, case))
+                    len(table.case_runs(self.runs, one, *case)), least,
+                    (one, case))

@@ -21,7 +21,7 @@ TIMES = {('fair', 'no'): 100.0, ('fair', 'periodic'): 9000.0,
 def run(case, number=0, factor=1.0, pair='paper'):
     return records.Run(
         'Linux 1.2', 'deadline', pair, *case, number, '2026-01-02T03:04Z',
-        950_000, 50, 100.0, 0.5, 0.0, 1.0, paper_records.Summary.of(
+        950_000, 50, 100.0, 0.5, 0.0, 1.0, paper_records.Summary.from_times(
             np.full(50, factor * TIMES[case])))
 
 

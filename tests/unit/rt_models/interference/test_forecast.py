@@ -21,7 +21,7 @@ PUBLISHED = forecast.Model([document.load(document.SHIPPED)])
 
 _SERVERS = st.builds(neighbours.Typed, st.sampled_from(neighbours.Kind),
                      st.sampled_from((*TYPES, 'unknown')))
-_HOSTS = st.lists(_SERVERS, max_size=8).map(neighbours.Neighbours.of)
+_HOSTS = st.lists(_SERVERS, max_size=8).map(neighbours.Neighbours.count)
 _ROWS = st.fixed_dictionaries({
     target: st.fixed_dictionaries({
         other: st.floats(0.05, 1.2) for other in TYPES})
@@ -32,7 +32,7 @@ _MODELS = st.tuples(_ROWS, _ROWS).map(lambda pair: forecast.Model(
 
 
 def shared(*types):
-    return neighbours.Neighbours.of(
+    return neighbours.Neighbours.count(
         neighbours.Typed(SHARED, each) for each in types)
 
 

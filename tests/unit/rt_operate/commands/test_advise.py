@@ -27,7 +27,7 @@ COUNTS = [90, 110, 95, 105, 100, 88, 112, 100, 93, 107] * 3
 def made_up(count, answered=True):
     buckets = [0] * histogram.BUCKETS
     buckets[histogram.bucket_of(40_000_000)] = count
-    took = histogram.Histogram.of(buckets, count * 40_000_000)
+    took = histogram.Histogram.from_counts(buckets, count * 40_000_000)
     server = servers.Watched('u1', {servers.WHOLE: 1}, 1, 'web',
                              reservation=servers.Granted(20_000, 100_000))
     usage = waits.Usage(waits.Totals(ran=count * 1_000_000))
@@ -45,7 +45,7 @@ class AdviseTest(commands.CommandTest):
     main = staticmethod(main.main)
 
     def run_main(self, *argv, answered=True):
-        with mock.patch.object(monitor, 'looks', lambda _: (
+        with mock.patch.object(monitor, 'snapshots', lambda _: (
                 made_up(count, answered) for count in COUNTS)):
             return super().run_main(*argv)
 
