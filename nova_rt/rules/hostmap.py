@@ -104,8 +104,8 @@ class HostMap:
     :ivar takes: what the host takes besides reservations for all vCPUs of a
         server, for example MASK
 
-    The release, the interface and the reason are for people.  Maps that differ
-    only in these values are equal.
+    The release, the interface and the reason are for people, except in
+    *reads_masks*.  Maps that differ only in these values are equal.
     """
 
     state: cpus.CpuBandwidth
@@ -115,6 +115,15 @@ class HostMap:
     interface: str = dataclasses.field(default='', compare=False)
     reason: str = dataclasses.field(default='', compare=False)
     takes: frozenset[str] = frozenset()
+
+    @property
+    def reads_masks(self) -> bool:
+        """Tells whether nova-compute of the host reads claims with a mask.
+
+        Versions that do so publish what they take, the interface, or the
+        reason why they take nothing.
+        """
+        return bool(self.takes or self.interface or self.reason)
 
     @functools.cached_property
     def left(self) -> float:

@@ -17,6 +17,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import inplace
+from nova_rt.services.scheduler import readers
 from nova_rt.services.scheduler import request
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     """
     candidates.forget()
     inplace.forget(spec)
+    readers.note(spec)
     if not request.asks(spec):
         return False
     try:

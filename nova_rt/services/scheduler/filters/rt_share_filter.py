@@ -23,6 +23,7 @@ from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import inplace
 from nova_rt.services.scheduler import numa as numa_request
+from nova_rt.services.scheduler import readers
 from nova_rt.services.scheduler import refusal
 from nova_rt.services.scheduler import request
 from nova_rt.services.scheduler import request_filter
@@ -55,8 +56,9 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
                    ) -> Iterable[Any]:
         """Returns the hosts that pass; reads the request once for all."""
+        hosts = readers.able(filter_obj_list, spec_obj)
         if not request.asks(spec_obj) or _is_rebuild(spec_obj):
-            return filter_obj_list
+            return hosts
         try:
             wanted = request.reservation_of(spec_obj)
             split = request.split(spec_obj) if wanted else None
@@ -64,8 +66,8 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             LOG.info('CPU reservation refused: %s', error)
             return []
         if wanted is None or split is None:
-            return filter_obj_list
-        hosts = list(filter_obj_list)
+            return hosts
+        hosts = list(hosts)
         return inplace.here(hosts, spec_obj, wanted) or self._fitting(
             inplace.without_excluded(hosts, spec_obj), spec_obj, wanted, split)
 
