@@ -35,6 +35,13 @@ _TASKS = f'{_PRESENT}.machine.kernel.tasks.Tasks'
 _METADATA = 'Metadata-Version: 2.1\nName: {0}\nVersion: 0\n'
 
 
+def is_available() -> bool:
+    """Whether the history of git contains the commit."""
+    return subprocess.run(
+        ['git', '-C', _ROOT, 'cat-file', '-e', f'{COMMIT}^{{commit}}'],
+        stderr=subprocess.DEVNULL).returncode == 0
+
+
 @functools.cache
 def install() -> None:
     """Makes the package importable, and its driver known to Nova.
