@@ -24,6 +24,9 @@ _SPARE = 1.2
 _SAFE = 0.95
 #: The assumed length of a check, in periods, until one has been made.
 _CHECK = 3
+_NO_ENDS = 'the budget did not run out often enough within a burst'
+#: The unit of steal in /proc/stat, at 100 units in a second.
+_STEAL_UNIT_NS = 10_000_000
 #: A burst begins only while the VNF uses less than this part of what is
 #: available.
 QUIET = 0.7
@@ -104,11 +107,9 @@ class Bursts:
         trace, now = self._run(order)
         estimate = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
         changed = None
-        if trace.stopped or estimate is None:
-            self.reason = trace.stopped or (
-                'the budget did not run out often enough within a burst')
-        else:
-            self.reason = ''
+        self.reason = (trace.stopped or _NO_ENDS if estimate is None
+                       else trace.stopped or _doubt(trace, estimate, order))
+        if estimate is not None and not self.reason:
             changed = self._add(estimate, now)
         self._plan(now, order)
         return changed
@@ -151,6 +152,29 @@ class Bursts:
     def count(self) -> int:
         """The number of bursts that the estimate is made of."""
         return len(self._estimates)
+
+
+def _doubt(trace: spin.Trace, estimate: supply.Estimate, order: spin.Order
+           ) -> str:
+    """Returns why the estimate of a burst is not believed; '' if it is.
+
+    In a virtual machine, a gap of the burst may be the work of another task
+    or CPU time that the hypervisor took.  Steal shows the difference.
+    """
+    if trace.stolen_ns is None:
+        return ''
+    if not trace.stolen_ns:
+        return ('the hypervisor reported no steal during a burst, so a gap of '
+                'the burst cannot be told from the work of other tasks')
+    period_ns = order.period_ns or gaps.fit_period_ns(gaps.ends(trace.gaps))
+    assert period_ns  # noqa: S101 - otherwise there is no estimate
+    by_steal = supply.Supply(
+        max(0, trace.wall_ns - trace.stolen_ns), trace.wall_ns, period_ns,
+        error_ns=order.tick_ns + _STEAL_UNIT_NS).estimate()
+    return '' if by_steal.touches(estimate) else (
+        'the gaps of a burst and the steal that the hypervisor reported '
+        f'differ: {estimate.available:.2f} and {by_steal.available:.2f} of a '
+        'CPU')
 
 
 def _median(estimates: deque[supply.Estimate]) -> supply.Estimate:

@@ -247,6 +247,13 @@ class Sources:
             return self._steal.sample().busy_ns
         return 0
 
+    def stolen_ns(self) -> int:
+        """Returns the steal of the machine; 0 where steal is not reported.
+
+        :raises OSError: when the file cannot be read
+        """
+        return self._steal.sample().stolen_ns if self._steal else 0
+
     def sample(self) -> Sample:
         """Reads all sources.
 

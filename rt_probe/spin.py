@@ -44,6 +44,8 @@ class Order:
     :ivar used_ns: reads the CPU time of the group.  None: the burst measures
         the whole machine; in a gap without a switch of threads, the machine
         did not run.
+    :ivar stolen_ns: reads the steal of the whole machine; None where the
+        burst measures a group
     :ivar check: the check that ends the burst; None: a whole burst, which
         measures how much is available
     """
@@ -52,6 +54,7 @@ class Order:
     period_ns: int | None
     tick_ns: int
     used_ns: Callable[[], int] | None
+    stolen_ns: Callable[[], int] | None = None
     check: rt_check.Check | None = None
 
     @property
@@ -69,6 +72,8 @@ class Trace:
     :ivar cpu_ns: the CPU time of the burst, its start and end included
     :ivar used_ns: the CPU time of the group during the burst
     :ivar stopped: why the burst ended early; '' if it did not
+    :ivar stolen_ns: the steal of the machine during the burst; None where the
+        burst measures a group
     """
 
     gaps: tuple[gaps.Gap, ...]
@@ -76,6 +81,7 @@ class Trace:
     used_ns: int
     wall_ns: int
     stopped: str = ''
+    stolen_ns: int | None = None
 
 
 class Meter(Protocol):
@@ -238,6 +244,7 @@ def _spin(order: Order, parent: int) -> Trace:
     seen_gaps: list[gaps.Gap] = []
     clock = time.monotonic_ns
     cost = time.thread_time_ns()
+    stolen = order.stolen_ns() if order.stolen_ns is not None else None
     meter: Meter = (MachineMeter() if order.used_ns is None
                     else GroupMeter(order.used_ns))
     begin = read = before = clock()
@@ -261,7 +268,9 @@ def _spin(order: Order, parent: int) -> Trace:
             if _checked(order, used, now - begin):
                 stopped = ''
     return Trace(tuple(seen_gaps), time.thread_time_ns() - cost, used,
-                 before - begin, stopped or '')
+                 before - begin, stopped or '',
+                 None if stolen is None or order.stolen_ns is None
+                 else order.stolen_ns() - stolen)
 
 
 def _checked(order: Order, used: int, wall: int) -> bool:
