@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes stevedore find the plug-ins of a service in a tenth of the time."""
+"""Shortens imports that take long for what the cloud never uses.
+
+stevedore finds the plug-ins of a service in a tenth of the time, and Keystone
+starts without the schemas of SAML.
+"""
 
 from collections.abc import Iterable
 from importlib import metadata
 import itertools
 import sys
+import types
 from typing import Any
 
 from stevedore import _cache
@@ -20,6 +25,20 @@ def list_at_once() -> None:
     sys.path, and that state changes with every cloud.
     """
     _cache._build_cacheable_data = _build  # type: ignore[assignment]
+
+
+def leave_out_saml() -> None:
+    """Lets Keystone start without SAML's XML schemas, a third of its start.
+
+    Only federation with other identity providers needs the schemas.
+    """
+    name = 'saml2.xml.schema'
+    sys.modules[name] = schema = types.ModuleType(name)
+    vars(schema).update(XMLSchemaError=ValueError, validate=_refuse_saml)
+
+
+def _refuse_saml(document: object) -> None:
+    raise ValueError('the embedded cloud has no SAML')
 
 
 def _build() -> dict[str, Any]:

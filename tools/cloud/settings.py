@@ -142,6 +142,8 @@ class Settings:
             **os.environ,
             DIR_VARIABLE: str(self.directory),
             MARK_VARIABLE: str(self.directory),
+            # No service uses eventlet's resolver, which is slow to import.
+            'EVENTLET_NO_GREENDNS': 'yes',
             'PATH': f'{sys.prefix}/bin:{os.environ["PATH"]}',
             'OS_KEYSTONE_CONFIG_DIR': str(self.etc / 'keystone'),
             'OS_PLACEMENT_CONFIG_DIR': str(self.etc / 'placement'),
