@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks where the threads of virtual machines run that are not vCPUs."""
+"""Checks the threads of virtual machines that are not vCPUs."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -14,11 +14,13 @@ from rt_operate.doctor.checks import config
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
-_ID = 'emulators.threads'
+_ID, _LIMIT = 'emulators.threads', 'emulators.limit'
 #: The groups that libvirt gives to these threads; vhost threads are with the
 #: emulator.
 _BESIDE = re.compile(r'emulator|iothread[0-9]+')
 _GONE = (FileNotFoundError, ProcessLookupError)
+#: How far a limit may be off, because quotas are whole microseconds.
+_ROUNDED = 0.001
 #: Fields of /proc/TID/stat, counted from the one after the name.
 _UTIME, _STIME, _START = 11, 12, 19
 
@@ -45,11 +47,7 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
     Only virtual machines whose vCPUs are SCHED_DEADLINE count.  Worker threads
     of KVM, which stay on the pCPU of a vCPU, do not count.
     """
-    if not view.detection.deadline:
-        return
-    reserved = {task.pid for task in view.tasks.deadline}
-    emulators = [_emulator(view, guest) for guest in view.guests
-                 if guest.keeper.pid in reserved]
+    emulators = [_emulator(view, guest) for guest in _reserved(view)]
     if not emulators:
         return
     emulators.sort(key=lambda each: -each.used)
@@ -77,6 +75,73 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
         f'may not use; CPUs used on average since the start: {most}.')
 
 
+def limit(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that running servers have the limit of emulator_max_share.
+
+    libvirt sets the limit when a server starts.
+    """
+    guests, wanted = _reserved(view), view.options.emulator_max_share
+    if not guests or not view.options.from_file:
+        return
+    others = [f'{guest} ({_text(limits)})' for guest in guests
+              if not _matches(limits := _limits(view, guest), wanted)]
+    what = f'[nova_rt] emulator_max_share is {_text({wanted})}'
+    if others:
+        yield findings.warning(
+            _LIMIT, f'{what}, but emulator or I/O threads have another limit: '
+            f'{findings.first_few(others)}.',
+            'libvirt sets the limit when a server starts: reboot these '
+            'servers hard, or stop and start them.')
+    elif wanted is not None:
+        yield findings.ok(
+            _LIMIT, f'{what}, and the emulator and I/O threads of '
+            f'{findings.count(len(guests), "server")} have this limit.')
+
+
+def _matches(limits: set[float | None], wanted: float | None) -> bool:
+    return all(found is wanted if found is None or wanted is None
+               else abs(found - wanted) <= _ROUNDED for found in limits)
+
+
+def _text(limits: set[float | None]) -> str:
+    return ' and '.join(sorted('unset' if each is None else f'{each:g}'
+                               for each in limits))
+
+
+def _reserved(view: doctor_view.View) -> list[host_guests.Guest]:
+    """Returns the virtual machines whose vCPUs are SCHED_DEADLINE."""
+    if not view.detection.deadline:
+        return []
+    reserved = {task.pid for task in view.tasks.deadline}
+    return [guest for guest in view.guests if guest.keeper.pid in reserved]
+
+
+def _groups(view: doctor_view.View, guest: host_guests.Guest
+            ) -> Iterator[str]:
+    """Yields the groups of the threads beside the vCPUs."""
+    for path in view.host.children(view.path(guest.domain, '')):
+        if _BESIDE.fullmatch(posixpath.basename(path)):
+            yield path
+
+
+def _limits(view: doctor_view.View, guest: host_guests.Guest
+            ) -> set[float | None]:
+    """Returns the limits of these groups, in CPUs; None is no limit."""
+    return {_limit(view, path) for path in _groups(view, guest)}
+
+
+def _limit(view: doctor_view.View, path: str) -> float | None:
+    text = view.host.optional(posixpath.join(path, 'cpu.max'))
+    if text is None:
+        text = ' '.join(view.host.optional(posixpath.join(
+            path, f'cpu.cfs_{name}_us')) or '' for name in (
+                'quota', 'period'))
+    quota, _, period = ' '.join(text.split()).partition(' ')
+    if quota in ('', '-1', 'max') or not period:
+        return None
+    return int(quota) / int(period)
+
+
 def _emulator(view: doctor_view.View, guest: host_guests.Guest) -> Emulator:
     cpus: set[int] = set()
     used = 0.0
@@ -95,10 +160,9 @@ def _threads(view: doctor_view.View, guest: host_guests.Guest
     """Yields the threads beside the vCPUs, those of vhost too."""
     controller = view.hierarchy.controller if view.hierarchy else ''
     listing = 'tasks' if controller else 'cgroup.threads'
-    for path in view.host.children(view.path(guest.domain, '')):
-        if _BESIDE.fullmatch(posixpath.basename(path)):
-            text = view.host.optional(posixpath.join(path, listing)) or ''
-            yield from map(int, text.split())
+    for path in _groups(view, guest):
+        text = view.host.optional(posixpath.join(path, listing)) or ''
+        yield from map(int, text.split())
 
 
 def _read(view: doctor_view.View, thread: int
@@ -116,4 +180,4 @@ def _read(view: doctor_view.View, thread: int
     return cpulist.parse_ids(allowed), ran_s / age_s
 
 
-CHECKS: dict[str, doctor_view.Check] = {_ID: threads}
+CHECKS: dict[str, doctor_view.Check] = {_ID: threads, _LIMIT: limit}

@@ -5,7 +5,7 @@
 from nova_rt.machine.kernel import deadline
 from tests.unit.rt_operate.doctor import base
 
-_NAME = 'emulators.threads'
+_NAME, _LIMIT = 'emulators.threads', 'emulators.limit'
 _GUEST = '/machine/qemu-1-a.libvirt-qemu'
 _GROUP = f'/sys/fs/cgroup{_GUEST}'
 
@@ -54,3 +54,31 @@ class EmulatorsTest(base.DoctorTest):
     def test_only_with_a_reservation(self):
         self.assertNotIn(_NAME, self.look(policy=0))
         self.assertNotIn(_NAME, self.examine(base.F1))
+
+    def limit(self, share: float | None, emulator: str | None,
+              io: str | None = None):
+        """The findings with these limits in the kernel."""
+        layer = {f'{_GROUP}/{name}/cpu.max': text for name, text in (
+            ('emulator', emulator), ('iothread1', io)) if text}
+        return self.look(layer, emulator_max_share=share, source='nova.conf')
+
+    def test_limit_of_libvirt(self):
+        self.assert_ok(self.limit(0.1, '1000 10000\n', '1000 10000\n'),
+                       _LIMIT, 'is 0.1, and', 'of 1 server')
+        self.assertNotIn(_LIMIT, self.limit(None, 'max 100000', 'max 100000'))
+
+    def test_started_before_the_option(self):
+        for share, emulator, io, words in (
+                (0.1, 'max 100000', 'max 100000', '(unset)'),
+                (0.1, '1000 10000', None, '(0.1 and unset)'),
+                (0.1, '20000 100000', '20000 100000', '(0.2)'),
+                (None, '1000 10000', '1000 10000', '(0.1)')):
+            self.assert_warns(self.limit(share, emulator, io), _LIMIT, words,
+                              'qemu-1-a.libvirt-qemu', 'reboot')
+
+    def test_limit_in_the_first_version_of_cgroups(self):
+        layer = {f'{_GROUP}/{name}/cpu.cfs_{what}_us': text
+                 for name in ('emulator', 'iothread1')
+                 for what, text in (('quota', '1000'), ('period', '10000'))}
+        self.assert_ok(self.look(layer, emulator_max_share=0.1,
+                                 source='nova.conf'), _LIMIT, 'is 0.1, and')
