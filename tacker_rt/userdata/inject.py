@@ -242,5 +242,6 @@ def _error(vdu: descriptor.Vdu, rule: str, advice: str
 
 def _numbers(vdu: descriptor.Vdu) -> str:
     mask = vdu.extra_specs.get(reservation.MASK_KEY, '')
-    return '_'.join([*map(str, vdu.hints.values()), *(
-        [mask.replace('^', 'not').replace(',', '_')] if mask else ())])
+    kind = vdu.extra_specs.get(reservation.KIND_KEY, '')
+    return '_'.join([*map(str, vdu.hints.values()), *filter(None, (
+        mask.replace('^', 'not').replace(',', '_'), kind))])

@@ -42,6 +42,9 @@ from tacker_rt.vnfd import unread
 Carrier = statements.Carrier
 Input = statements.Input
 Source = statements.StatementSource
+#: What Nova reads from flavors only.
+_FLAVOR_ONLY = frozenset((nova_reservation.MASK_KEY,
+                          nova_reservation.KIND_KEY))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,8 +55,8 @@ class Vdu:
         or none, if the VDU names a flavor
     :ivar source: the strongest place that has a part of the reservation
     :ivar flavor: the name of a flavor of the cloud; None without one
-    :ivar extra_specs: other extra specs; they may have the mask of the
-        reservation, but never its runtime and period
+    :ivar extra_specs: other extra specs; they may have the mask and the
+        kind of the reservation, but never its runtime and period
     :ivar workload: hints about the workload (see nova_rt.rules.workload),
         which are not a reservation
     """
@@ -150,7 +153,7 @@ def _combine(part: topology.Part, own: node.Node,
     """
     hints: dict[str, int | Input] = {}
     carrier = (Carrier.FLAVOR
-               if nova_reservation.MASK_KEY in own.extra_specs
+               if _FLAVOR_ONLY.intersection(own.extra_specs)
                else Carrier.HINTS)
     for statement in reversed(stack):
         hints |= statement.values

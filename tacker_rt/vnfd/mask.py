@@ -18,6 +18,11 @@ from tacker_rt import problem
 from tacker_rt.vnfd import inputs as tosca_inputs
 from tacker_rt.vnfd import statements
 
+#: What Nova reads from flavors only: the key of a VDU, and a word for it.
+_FLAVOR_ONLY = {
+    reservation.MASK_KEY: (statements.MASK, 'mask'),
+    reservation.KIND_KEY: (statements.KIND, 'kind of reservation')}
+
 _COUNTS = (('virtual_compute', 'properties', 'virtual_cpu',
             'num_virtual_cpu'),
            ('nfv_compute', 'properties', 'num_cpus'))
@@ -61,26 +66,31 @@ def _vcpus(capabilities: dict[Any, Any], inputs: tosca_inputs.Inputs,
 
 def check(place: problem.Place, specs: Mapping[str, str], hints: Any,
           flavor: str | None, carrier: statements.Statement | None) -> None:
-    """Checks that the mask of a VDU reaches Nova.
+    """Checks that what Nova reads from flavors only reaches Nova.
+
+    The mask is such a key, and the kind of the reservation.
 
     :param hints: the reservation of the VDU
     :param flavor: the flavor that the VDU names
     :param carrier: the statement that names the carrier
     """
-    if reservation.MASK_KEY not in specs:
-        return
-    value = specs[reservation.MASK_KEY]
+    for key, (name, what) in _FLAVOR_ONLY.items():
+        if key in specs:
+            _check(place, key, name, what, specs[key], hints, flavor, carrier)
+
+
+def _check(place: problem.Place, key: str, name: str, what: str, value: str,
+           hints: Any, flavor: str | None,
+           carrier: statements.Statement | None) -> None:
     if flavor:
-        place.add(statements.MASK, value, f'the VDU names the flavor '
-                  f'{problem.name(flavor)}, and Nova reads the mask from it',
-                  f'set {reservation.MASK_KEY} in that flavor, and remove '
-                  f'the key')
+        place.add(name, value, f'the VDU names the flavor '
+                  f'{problem.name(flavor)}, and Nova reads the {what} from it',
+                  f'set {key} in that flavor, and remove the key')
     elif not hints:
-        place.add(statements.MASK, value, 'the VDU has a mask but no '
-                  'reservation', 'give both '
-                  + ' and '.join(reservation.KEYS) + ', or remove the key')
+        place.add(name, value, f'the VDU has a {what} but no reservation',
+                  'give both ' + ' and '.join(reservation.KEYS)
+                  + ', or remove the key')
     elif carrier and carrier.carrier is statements.Carrier.HINTS:
         (carrier.place or place).add(
             statements.CARRIER_KEY, str(carrier.carrier), 'Nova reads the '
-            f'{statements.MASK} of the VDU from a flavor only',
-            'use the carrier flavor')
+            f'{name} of the VDU from a flavor only', 'use the carrier flavor')

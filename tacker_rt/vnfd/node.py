@@ -13,6 +13,7 @@ from tacker_rt import problem
 from tacker_rt.vnfd import allocation
 from tacker_rt.vnfd import conflicts
 from tacker_rt.vnfd import inputs as tosca_inputs
+from tacker_rt.vnfd import kind
 from tacker_rt.vnfd import mask
 from tacker_rt.vnfd import statements
 from tacker_rt.vnfd import topology
@@ -61,6 +62,7 @@ def read(part: topology.Part, inputs: tosca_inputs.Inputs) -> Node:
     specs = allocation.extra_specs(place, raw, inputs)
     for _, values in forms:
         specs |= mask.extra_specs(place, capabilities, values, inputs)
+        specs |= kind.extra_specs(place, values, inputs)
     return Node(stated, _flavor(part, capabilities, inputs), specs)
 
 

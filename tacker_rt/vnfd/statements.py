@@ -21,6 +21,8 @@ RUNTIME, PERIOD = reservation.RUNTIME_KEY, reservation.PERIOD_KEY
 CARRIER_KEY = 'cpu.rt_carrier'
 #: The vCPUs of a VDU that its reservation is for, see vnfd.mask.
 MASK = reservation.MASK_KEY.removeprefix(reservation.FLAVOR_PREFIX)
+#: Whether the reservation is hard or soft, see vnfd.kind.
+KIND = reservation.KIND_KEY.removeprefix(reservation.FLAVOR_PREFIX)
 #: The key of the carrier in a descriptor, and in a policy.
 _CARRIER_KEYS = (CARRIER_KEY, 'carrier')
 
@@ -88,9 +90,9 @@ class Form:
 _HINTS = {key: key for key in reservation.KEYS}
 REQUEST = Form(StatementSource.REQUEST, {**_HINTS, CARRIER_KEY: CARRIER_KEY})
 REQUIREMENTS = Form(StatementSource.REQUIREMENTS, _HINTS, strings=True,
-                    more=(MASK,))
+                    more=(MASK, KIND))
 CAPABILITY = Form(StatementSource.CAPABILITY, _HINTS, strings=True)
-ALLOCATION = Form(StatementSource.ALLOCATION, _HINTS, more=(MASK,))
+ALLOCATION = Form(StatementSource.ALLOCATION, _HINTS, more=(MASK, KIND))
 POLICY = Form(StatementSource.POLICY,
               {RUNTIME: 'runtime_us', PERIOD: 'period_us'}, open=False)
 
