@@ -109,12 +109,16 @@ class HostCapacity:
                       'interrupts: nova-rt doctor says whether these threads '
                       'stay off these pCPUs' if self.before_interrupts
                       else '')
+        kinds = ('for hard and soft reservations'
+                 if hostmap.SOFT in self.takes else
+                 'for hard reservations only')
         scope = 'in all, on' if self.empty.replicated else 'of each of'
         others = (f', beside other groups with bandwidth: '
                   f'{", ".join(self.others)}' if self.others else '')
         return (f'{self.empty.cap} ppm {scope} the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
-                f'{self.policy_name}{cores}{tick}{interrupts}{others}')
+                f'{self.policy_name}{cores}, {kinds}{tick}{interrupts}'
+                f'{others}')
 
     @property
     def available(self) -> bool:

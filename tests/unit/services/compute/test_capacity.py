@@ -105,7 +105,9 @@ class MeasureTest(base.TestCase):
                       anywhere.lack(frozenset(['numa'])))
 
     def test_soft_reservations(self):
-        self.assertIn('soft', self.measure(Kernel(takes_soft=True)).takes)
+        found = self.measure(Kernel(takes_soft=True))
+        self.assertIn('soft', found.takes)
+        self.assertIn('for hard and soft reservations', str(found))
         without = self.measure(Kernel())
         self.assertNotIn('soft', without.takes)
         self.assertIn('hw:cpu.rt_reservation=soft',
@@ -120,7 +122,8 @@ class MeasureTest(base.TestCase):
         self.assertTrue(self.measure(Kernel(ppm=0, others=others)).reason
                         .endswith('to control groups: /a.slice, /b.slice'))
         self.assertEqual(
-            '450000 ppm of each of the pCPUs 0-2, chosen by worst_fit, '
+            '450000 ppm of each of the pCPUs 0-2, chosen by worst_fit, for '
+            'hard reservations only, '
             'beside other groups with bandwidth: /a.slice, /b.slice',
             str(self.measure(Kernel(ppm=450_000, others=others))))
 
@@ -227,7 +230,7 @@ class MeasureTest(base.TestCase):
         found = self.measure(Kernel(replicated=True))
         self.assertTrue(found.empty.replicated)
         self.assertEqual(f'{CAP} ppm in all, on the pCPUs 0-2, chosen by '
-                         'worst_fit', str(found))
+                         'worst_fit, for hard reservations only', str(found))
 
     def test_why_it_takes_none(self):
         cases = (
