@@ -16,6 +16,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
+from nova_rt.rules import soft
 from rt_operate.manage import snapshot
 
 _KEYS = tuple(reservation.FLAVOR_PREFIX + key for key in reservation.KEYS)
@@ -58,6 +59,7 @@ def _broken(flavor: snapshot.Flavor, limits: reservation.Limits
     try:
         reservation.from_flavor_and_hints(specs, None, limits)
         mask.unreserved(specs, flavor.vcpus)
+        soft.is_soft(specs)
         conflicts.check(specs)
     except exception.InvalidReservation as error:
         return (f'no server can be created with it: '
@@ -77,9 +79,10 @@ def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
                     f'set {_BOTH} instead')
     if _accepts_hints(specs):
         return None
-    if reservation.MASK_KEY in specs:
-        return (f'it has {reservation.MASK_KEY} but reserves nothing',
-                f'also set {_BOTH}, or remove the mask')
+    for key in (reservation.MASK_KEY, reservation.KIND_KEY):
+        if key in specs:
+            return (f'it has {key} but reserves nothing',
+                    f'also set {_BOTH}, or remove {key}')
     for key, value in specs.items():
         if key.rpartition(':')[2] in _PLACEMENT and value != 'forbidden':
             return (f'it has {key} but reserves nothing',

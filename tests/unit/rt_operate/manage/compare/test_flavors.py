@@ -54,6 +54,13 @@ class SuspectsTest(base.TestCase):
                      'set hw:cpu.rt_runtime_us')):
             self.assert_found(words, specs | {'hw:cpu.rt_mask': '0'})
 
+    def test_a_kind_of_reservation(self):
+        for specs, words in (
+                (GOOD, 'it is not one of hard, soft'),
+                ({}, 'it has hw:cpu.rt_reservation but reserves nothing')):
+            self.assert_found(words, specs | {
+                'hw:cpu.rt_reservation': 'fair'})
+
     @ddt.data('cpu.rt_runtime_us', 'hw:cpu.rt_runtime', 'hw:cpu_rt_period_us',
               'HW:CPU.RT_RUNTIME_US')
     def test_a_key_that_nobody_reads(self, key):
