@@ -54,11 +54,6 @@ class Sold(NamedTuple):
     claim: claims.RTClaim
     pids: tuple[int, ...]
 
-    @property
-    def cpu(self) -> int:
-        """The pCPU of its only vCPU."""
-        return self.claim.cpus[0]
-
     def send(self, number: signal.Signals) -> None:
         """Stops all processes, or lets all processes go on."""
         for pid in self.pids:
@@ -133,8 +128,12 @@ def awake(sold: Sequence[Sold]) -> Iterator[None]:
 
 
 def shares(sold: Sequence[Sold], seconds: float) -> list[float]:
-    """Returns what each container gets beside busy ordinary tasks, in CPUs."""
-    with company([one.cpu for one in sold]), awake(sold):
+    """Returns what each container gets beside busy ordinary tasks, in CPUs.
+
+    The containers are stopped before and after the measurement.
+    """
+    cpus = {cpu for one in sold for cpu in one.claim.cpus}
+    with company(sorted(cpus)), awake(sold):
         before = [one.used() for one in sold]
         time.sleep(seconds)
         after = [one.used() for one in sold]

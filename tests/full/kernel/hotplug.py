@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A pCPU goes offline under reservations, and comes back.
+
+Two containers of one pCPU have a reservation: one on the first pCPU, which is
+busy, and one on the last pCPU, whose tasks sleep.  The last pCPU goes offline
+and comes back; after each step an audit runs as in nova-compute.  As root, on
+a host that may die::
+
+    tools/lab.sh KERNEL --cpus 4 -- python -m tests.full.kernel.hotplug
+
+Exit status: 0 if both containers hold their reservations in the end, and get
+them, and nothing is left; 1 otherwise.
+"""
+
+import argparse
+from collections.abc import Sequence
+import json
+import os
+import pathlib
+import platform
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from nova_rt.rules import exception
+from nova_rt.services.virt.libvirt import reconcile
+from tests.full.kernel import guests
+from tests.full.kernel import host as hosts
+from tests.full.kernel import sold as shared
+
+_CPUS = pathlib.Path('/sys/devices/system/cpu')
+_RUNTIME_US, _PERIOD_US = 40_000, 100_000
+_PATIENCE_SECONDS = 30.0
+_DOCTOR = ('nova-rt', 'doctor', '-f', 'json')
+_FINDINGS = ('hardware.offline', 'capacity.offered')
+
+
+class Trial:
+    """A host, two containers with reservations, and the audit."""
+
+    def __init__(self) -> None:
+        self.host, self.machine = hosts.Host.find(), guests.Guests()
+        self.audit = reconcile.Reconciler(self.host.enforcer)
+        self.last = max(os.sched_getaffinity(0))
+        self.sold = [self._start(cpu) for cpu in (0, self.last)]
+
+    def _start(self, cpu: int) -> shared.Sold:
+        guest = self.machine.start(1)
+        claim = hosts.claim(_RUNTIME_US, _PERIOD_US, cpu)
+        self.host.enforcer.apply(guest.pid, claim)
+        return shared.Sold(guest, claim, (guest.pid, *guest.threads()))
+
+    def state(self) -> dict[str, Any]:
+        """Returns what the host has, for a person."""
+        return {
+            'online': (_CPUS / 'online').read_text().strip(),
+            'offered in ppm': self.host.enforcer.capacity().ppm,
+            'holds': [self.host.enforcer.holds(one.guest.pid, one.claim)
+                      for one in self.sold],
+            'servers': [_servers(one.guest) for one in self.sold],
+            'another container': self._another(),
+            'doctor': _doctor()}
+
+    def _another(self) -> str:
+        """Tries one more reservation; returns the outcome."""
+        guest = self.machine.start(1)
+        try:
+            self.host.enforcer.apply(guest.pid, hosts.claim(
+                _RUNTIME_US // 4, _PERIOD_US, 0))
+            self.host.enforcer.release(guest.pid)
+        except exception.RTError as error:
+            return str(error)
+        finally:
+            guest.kill()
+            guest.remove()
+        return 'got its reservation'
+
+    def correct(self) -> int:
+        """Audits the host; returns how many budgets were corrected."""
+        self.audit.run(
+            [reconcile.RunningGuest(one.guest.name, one.guest.pid,
+                                    (one.claim,)) for one in self.sold],
+            [one.guest.pid for one in self.sold])
+        return self.audit.corrected
+
+    def steps(self) -> dict[str, Any]:
+        """Takes the pCPU offline and online; returns what was seen."""
+        seen: dict[str, Any] = {'before': self.state()}
+        self.sold[1].send(signal.SIGSTOP)
+        for name, value in (('offline', 0), ('online', 1)):
+            seen[f'{name}: the write returned'] = _switch(self.last, value)
+            seen[name] = self.state()
+            seen[f'{name}: corrected'] = self.correct()
+            seen[f'{name}, after the audit'] = self.state()
+        self.sold[1].send(signal.SIGCONT)
+        return seen
+
+
+def _servers(guest: guests.Guest) -> str:
+    """Returns the pCPUs on which a group has runtime, and the runtime."""
+    local = guest.paths[0] / 'cpu.rt.max.effective.local'
+    return '; '.join(line for line in local.read_text().splitlines()
+                     if ' runtime=0 ' not in line)
+
+
+def _doctor() -> dict[str, str]:
+    """Returns the findings of doctor that are about pCPUs, by name."""
+    run = subprocess.run(_DOCTOR, stdout=subprocess.PIPE, check=False)
+    return {one['id']: f'{one["level"]}: {one["text"]}'
+            for one in json.loads(run.stdout)['findings']
+            if one['id'] in _FINDINGS}
+
+
+def _switch(cpu: int, value: int) -> bool:
+    """Takes a pCPU offline or online; returns whether the write returned."""
+    def write() -> None:
+        (_CPUS / f'cpu{cpu}/online').write_text(str(value))
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    writer.join(_PATIENCE_SECONDS)
+    return not writer.is_alive()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints one JSON object, and returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--seconds', type=float, default=10)
+    parser.add_argument('--tolerance', type=float, default=0.02)
+    options = parser.parse_args(arguments)
+    trial = Trial()
+    seen = trial.steps()
+    held = seen['online, after the audit']['holds']
+    measured = [share for one in trial.sold for share in
+                shared.shares([one], options.seconds)]
+    left = shared.end(trial.host, trial.sold)
+    worst = max(abs(share - _RUNTIME_US / _PERIOD_US) for share in measured)
+    print(json.dumps({
+        'kernel': platform.release(), **seen, 'worst': round(worst, 4),
+        'shares': [round(share, 4) for share in measured], 'left': left},
+        indent=1))
+    return int(bool(left) or not all(held) or worst > options.tolerance)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
