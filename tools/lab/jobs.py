@@ -37,6 +37,8 @@ NAMED = {
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'domains': 'python -W ignore -m tests.full.kernel.domains '
                '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'sold': 'python -W ignore -m tests.full.kernel.sold '
+            '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'pinned': 'python -W ignore -m tests.full.kernel.pinned '
               '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'tcg': _GUESTS.format('tcg', 'plain'),
@@ -54,14 +56,15 @@ NAMED = {
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }
 #: The guests of a job: processes as vCPUs or in containers, or real guests.
-GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
+GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
                            'demo-kvm', 'life-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: The place in which a job that passes proves reservations.
-PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
+PROVES = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'domains', 'tcg'),
+                          'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
           **dict.fromkeys(('demo-kvm', 'life-kvm', 'profiles'),

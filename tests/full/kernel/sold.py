@@ -157,7 +157,7 @@ def end(host: hosts.Host, sold: Sequence[Sold]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints one JSON object, and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--seconds', type=float, default=20)
+    parser.add_argument('--seconds', type=float, default=10)
     parser.add_argument('--tolerance', type=float, default=0.02)
     parser.add_argument('--in-turn', action='store_true', help='measure one '
                         'pCPU after the other while the others are idle')
@@ -173,6 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = ppm * _PERIOD_US // 1_000_000 / _PERIOD_US
     worst = max((abs(share - wanted) for share in measured), default=1.0)
     print(json.dumps({
+        'sentence': f'{len(sold) * wanted:.2f} of {len(cpus)} CPUs, shares '
+                    f'within {worst:.4f}',
         'kernel': platform.release(), 'interface': host.interface.name,
         'of each pCPU': not host.interface.replicated,
         'pCPUs': len(cpus), 'ppm of each': ppm,
