@@ -45,6 +45,13 @@ class Published(rt_max_cpuset.Kernel):
                 raise numbers.refusal(errno.EINVAL, path)
 
 
+def _root(point: str) -> list[str]:
+    """Returns the files of the root group that a script may change."""
+    return [path.read_text() for name in ('cgroup.subtree_control',
+                                          'cpu.rt.max')
+            if (path := pathlib.Path(point, name)).exists()]
+
+
 @ddt.ddt
 class ReproducersTest(unittest.TestCase):
     """Each script finds what the emulation of that kernel does."""
@@ -56,9 +63,11 @@ class ReproducersTest(unittest.TestCase):
         with mount.mounted(kernel) as files:
             point, = (where for where, kind, _ in files.mounts()
                       if kind == 'cgroup2')
+            before = _root(point)
             done = subprocess.run([SCRIPTS / f'{name}.sh', point],
                                   capture_output=True, text=True,
                                   timeout=60, check=False)
+            self.assertEqual(before, _root(point))
         self.assertEqual('', done.stderr)
         self.assertEqual({}, {
             group: held for group, held in kernel.granted().items() if held})

@@ -15,6 +15,8 @@ put() { { printf '%s\n' "$2" > "$1"; } 2> /dev/null; }
 
 # Makes the top group, with both controllers for the groups below it.
 begin() {
+    handed_on=$(cat "$mount/cgroup.subtree_control")
+    root=$(cat "$mount/cpu.rt.max" 2> /dev/null)
     put "$mount/cgroup.subtree_control" +cpu || skip 'no controller cpu'
     put "$mount/cgroup.subtree_control" +cpuset || skip 'no controller cpuset'
     mkdir "$top" || skip "$top exists"
@@ -29,9 +31,17 @@ begin() {
         skip 'the root group gets no bandwidth'
 }
 
+# Removes the groups, and gives the root group what it had at the beginning.
 end() {
     for group in "$top"/*/*/ "$top"/*/ "$top"; do
         put "$group/cpu.rt.max" 'max 0'
         rmdir "$group" 2> /dev/null
+    done
+    [ -z "$root" ] || put "$mount/cpu.rt.max" "$root"
+    for controller in cpuset cpu; do
+        case " $handed_on " in
+            *" $controller "*) ;;
+            *) put "$mount/cgroup.subtree_control" "-$controller" ;;
+        esac
     done
 }

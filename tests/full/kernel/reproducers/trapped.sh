@@ -22,9 +22,9 @@ sleep 2
 after=$(cut -d' ' -f14 "/proc/$task/stat")
 kill -9 "$task"
 sleep 4
+state=$(cut -d' ' -f3 "/proc/$task/stat" 2> /dev/null)
 # What was taken comes back, so that the task can end.
 put "$top/spends/cpu.rt.max" '100000 1000000'
-state=$(cut -d' ' -f3 "/proc/$task/stat" 2> /dev/null)
 wait "$task"
 [ "$before" != "$after" ] || defect \
     "the task got nothing in 2 s; 4 s after SIGKILL its state was ${state:-gone}"
