@@ -14,20 +14,22 @@ them, and nothing is left; 1 otherwise.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-import contextlib
+from collections.abc import Sequence
 import json
 import os
 import pathlib
 import platform
 import signal
-import subprocess
 import sys
 import threading
 from typing import Any
 
+from nova_rt.machine.host import files
 from nova_rt.rules import exception
 from nova_rt.services.virt.libvirt import reconcile
+from rt_operate.doctor.checks import hardware
+from rt_operate.doctor import options
+from rt_operate.doctor import view
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
 from tests.full.kernel import sold as shared
@@ -35,8 +37,6 @@ from tests.full.kernel import sold as shared
 _CPUS = pathlib.Path('/sys/devices/system/cpu')
 _RUNTIME_US, _PERIOD_US = 40_000, 100_000
 _PATIENCE_SECONDS = 30.0
-_DOCTOR = ('nova-rt', 'doctor', '-f', 'json')
-_FINDINGS = ('hardware.offline', 'capacity.offered')
 
 
 class Trial:
@@ -63,23 +63,6 @@ class Trial:
                       for one in self.sold],
             'servers': [_servers(one.guest) for one in self.sold],
             'another container': self._another()}
-
-    def doctor(self) -> dict[str, str]:
-        """Returns the findings of doctor that are about pCPUs, by name."""
-        with self._stopped():
-            run = subprocess.run(_DOCTOR, stdout=subprocess.PIPE, check=False)
-        return {one['id']: f'{one["level"]}: {one["text"]}'
-                for one in json.loads(run.stdout)['findings']
-                if one['id'] in _FINDINGS}
-
-    @contextlib.contextmanager
-    def _stopped(self) -> Iterator[None]:
-        """The busy container stops: an emulator is slow enough."""
-        self.sold[0].send(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.sold[0].send(signal.SIGCONT)
 
     def _another(self) -> str:
         """Tries one more reservation; returns the outcome."""
@@ -110,7 +93,7 @@ class Trial:
         for name, value in (('offline', 0), ('online', 1)):
             seen[f'{name}: the write returned'] = _switch(self.last, value)
             seen[name] = self.state()
-            seen[f'{name}: doctor'] = self.doctor()
+            seen[f'{name}: doctor'] = _doctor()
             seen[f'{name}: corrected'] = self.correct()
             seen[f'{name}, after the audit'] = self.state()
         self.sold[1].send(signal.SIGCONT)
@@ -122,6 +105,12 @@ def _servers(guest: guests.Guest) -> str:
     local = guest.paths[0] / 'cpu.rt.max.effective.local'
     return '; '.join(line for line in local.read_text().splitlines()
                      if ' runtime=0 ' not in line)
+
+
+def _doctor() -> list[str]:
+    """Returns what doctor says about pCPUs that are offline."""
+    host = view.View(files.Host(), options.Options(virt_type='lxc'))
+    return [f'{one.level.name}: {one.text}' for one in hardware.offline(host)]
 
 
 def _switch(cpu: int, value: int) -> bool:
@@ -140,19 +129,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=10)
     parser.add_argument('--tolerance', type=float, default=0.02)
-    options = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
     trial = Trial()
     seen = trial.steps()
     print(json.dumps(seen, indent=1), flush=True)
     held = seen['online, after the audit']['holds']
     measured = [share for one in trial.sold for share in
-                shared.shares([one], options.seconds)]
+                shared.shares([one], parsed.seconds)]
     left = shared.end(trial.host, trial.sold)
     worst = max(abs(share - _RUNTIME_US / _PERIOD_US) for share in measured)
     print(json.dumps({
         'kernel': platform.release(), 'worst': round(worst, 4),
         'shares': [round(share, 4) for share in measured], 'left': left}))
-    return int(bool(left) or not all(held) or worst > options.tolerance)
+    return int(bool(left) or not all(held) or worst > parsed.tolerance)
 
 
 if __name__ == '__main__':
