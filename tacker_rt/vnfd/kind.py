@@ -26,7 +26,7 @@ def extra_specs(place: problem.Place, raw: Mapping[Any, Any],
     """
     if statements.KIND not in raw:
         return {}
-    value = inputs.known(place, statements.KIND, raw[statements.KIND])
+    value = inputs.resolve(place, statements.KIND, raw[statements.KIND])
     if value is None:
         return {}
     specs = {reservation.KIND_KEY: value}
