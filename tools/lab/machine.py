@@ -49,6 +49,8 @@ class Machine:
     :ivar kvm: whether its CPUs can run KVM guests
     :ivar cells: number of NUMA cells, each with the same CPUs and memory
     :ivar pages: huge pages of 2 MiB in each cell
+    :ivar takes_turns: whether one thread of the host emulates all CPUs, as
+        with *icount*; the emulator then has no races between CPUs
     :ivar shares_root: whether its root is a directory that 9p shares and
         nobody can write, for kernels without a driver for disks
     :ivar parameters: words for the kernel's command line
@@ -64,6 +66,7 @@ class Machine:
     pages: int = 0
     shares_root: bool = False
     parameters: tuple[str, ...] = ()
+    takes_turns: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -96,7 +99,8 @@ class Machine:
             words += ['-accel', f'tcg,thread=single,tb-size={_TRANSLATED}',
                       '-icount', f'shift={shift},sleep=off']
         else:
-            words += ['-accel', f'tcg,thread=multi,tb-size={_TRANSLATED}']
+            thread = 'single' if self.takes_turns else 'multi'
+            words += ['-accel', f'tcg,thread={thread},tb-size={_TRANSLATED}']
         if kernel.modules is not None:
             words += [*_share('modules', kernel.modules),
                       '-initrd', str(shared / 'initrd')]

@@ -97,6 +97,10 @@ def _parser() -> argparse.ArgumentParser:
                         help='the time of one instruction by that clock; with '
                              'a longer time, runs of busy tasks end sooner '
                              '(default: %(default)s)')
+    parser.add_argument('--turns', action='store_true',
+                        help='let the CPUs take turns, as --icount does, but '
+                             "with the host's clock: the emulator then has no "
+                             'races between CPUs')
     parser.add_argument('--timeout', type=float, default=1800,
                         metavar='SECONDS', help='when to end a boot '
                         '(default: %(default)s)')
@@ -186,4 +190,4 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
     return machine.Machine(cpus, options.memory, options.cgroup,
                            options.icount, options.instruction, options.kvm,
                            cells, options.pages, options.root == '9p',
-                           tuple(options.parameter))
+                           tuple(options.parameter), options.turns)

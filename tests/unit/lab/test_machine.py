@@ -33,6 +33,12 @@ class CommandTest(unittest.TestCase):
         found = machine.Machine(parameters=('skew_tick=1', 'a=b'))
         self.assertIn('no_timer_check skew_tick=1 a=b -drive', words(found))
 
+    def test_turns(self):
+        self.assertIn('tcg,thread=multi', words(machine.Machine()))
+        for taken in (machine.Machine(takes_turns=True),
+                      machine.Machine(icount=True)):
+            self.assertIn('tcg,thread=single', words(taken))
+
     def test_modules_come_with_a_first_root(self):
         self.assertNotIn('-initrd', words(machine.Machine()))
         self.assertIn('-initrd', words(machine.Machine(), _PATH))
