@@ -3,7 +3,9 @@
 """lab.session: what the machine is told."""
 
 import os
+import pathlib
 import subprocess
+import tempfile
 import unittest
 from unittest import mock
 
@@ -39,3 +41,31 @@ class SettingsTest(unittest.TestCase):
                              NOVA_RT_STOCK='1'):
             self.assertEqual('0 v1  0.05 2026-01-31 1\n',
                              self.told(machine.Machine()))
+
+
+class DatabasesTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name, 'kept')
+        self.target = pathlib.Path(directory.name, 'databases')
+
+    def give(self) -> mock.Mock:
+        with (mock.patch.object(session.kept, 'root', lambda: self.root),
+              mock.patch.object(session.programs, 'run') as run):
+            session._give_databases(self.target)
+        return run
+
+    def test_machine_has_those_of_this_machine(self):
+        (self.root / 'key').mkdir(parents=True)
+        (self.root / 'key' / 'nova.db').write_text('made')
+        run = self.give()
+        self.assertEqual('databases', run.call_args.args[0][1])
+        self.assertEqual('made',
+                         (self.target / 'key' / 'nova.db').read_text())
+
+    def test_none_were_kept(self):
+        self.give()
+        self.assertFalse(self.target.exists())
