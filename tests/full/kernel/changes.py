@@ -179,6 +179,8 @@ class Changes:
                 'worst': round(ordered[0], 4),
                 'median': round(ordered[len(ordered) // 2], 4),
                 'worst without a change': round(controls[0], 4),
+                'below the bar without a change': len([
+                    ratio for ratio in controls if ratio < LEAST]),
                 'median without a change': round(
                     controls[len(controls) // 2], 4),
                 'longest change (s)': round(max(self.seconds[2:]), 3),
