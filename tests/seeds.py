@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where random tests begin: at the same place in each run, unless told.
+"""The seeds of random tests: the same in each run, unless told.
 
 NOVA_RT_SEED is a single seed, NOVA_RT_SEQUENCES a number of new ones.
 Tests that take a sample of something large take another one each day:
@@ -15,7 +15,7 @@ import unittest
 
 
 def seeds(count: int) -> list[int]:
-    """Those of *count* sequences, or of what the environment asks for."""
+    """Returns *count* seeds, or the seeds that the environment asks for."""
     one, new = (os.environ.get(name) for name in ('NOVA_RT_SEED',
                                                   'NOVA_RT_SEQUENCES'))
     if one:
@@ -26,14 +26,14 @@ def seeds(count: int) -> list[int]:
 
 
 def seeds_of_the_day(name: str, count: int) -> list[int]:
-    """Other ones each day, unless the environment asks for some."""
+    """Returns the seed of a test that has only one."""
     if {'NOVA_RT_SEED', 'NOVA_RT_SEQUENCES'} & os.environ.keys():
         return seeds(count)
     return sample(name).sample(range(1 << 32), count)
 
 
 def seed() -> int:
-    """That of a test that has only one."""
+    """Returns the seed of a test that has only one."""
     return seeds(1)[0]
 
 
@@ -54,7 +54,7 @@ def seed_of_the_day() -> int:
 
 
 def sample(name: str) -> random.Random:
-    """What chooses from the points of *name*: the same for a whole day."""
+    """Returns a generator for the points of *name*, constant for a day."""
     return random.Random(f'{day()} {name}')  # noqa: S311
 
 

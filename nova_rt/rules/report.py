@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-compute reports of its reservations, for the monitor.
+"""The report of nova-compute on its reservations, for the monitor.
 
 nova-compute writes the report as JSON into a file, and nova-rt-monitor makes
 metrics of it.
@@ -24,7 +24,7 @@ REASONS = (NO_ROOM, NO_RESERVATIONS, FLAVOR, REQUEST, ALLOCATION, UNREADABLE)
 
 @dataclasses.dataclass(slots=True)
 class Tally:
-    """What a nova-compute has counted since its start.
+    """The counts of a nova-compute since its start.
 
     :ivar refused: claims that were refused, by reason
     :ivar corrected: budgets that an audit corrected in the kernel

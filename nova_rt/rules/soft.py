@@ -27,7 +27,7 @@ from nova_rt.rules import reservation
 
 
 class Kind(enum.StrEnum):
-    """Whether a server may get more than its runtime."""
+    """The kinds of reservations: only SOFT may get more than its runtime."""
 
     HARD = 'hard'
     SOFT = 'soft'

@@ -206,7 +206,7 @@ class CloudTestCase(base.BaseTestCase):
 
     def on_host(self, server: openstack.compute.v2.server.Server
                 ) -> host.Server:
-        """The same server as the host has it."""
+        """Returns the same server as the host has it."""
         return next(found for found in host.servers(self.settings)
                     if found.name == server.name)
 
@@ -283,7 +283,7 @@ class CloudTestCase(base.BaseTestCase):
         self.assertEqual(nothing, left)
 
     def _left(self) -> tuple[int, int, tuple[int, int]]:
-        """What is claimed (ppm), in the kernel (us) and in Placement."""
+        """Returns the claims (ppm), the kernel's (us) and Placement's rest."""
         provider = next(self.cloud.placement.resource_providers())
         usages = self.cloud.placement.get(
             f'/resource_providers/{provider.id}/usages').json()['usages']

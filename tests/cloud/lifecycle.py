@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of a reservation in the life of a real server.
+"""The reservation in the life of a real server.
 
 One host; moves need several, see tests/functional and tests/hosts.
 """
@@ -32,7 +32,7 @@ def is_free(lock: pathlib.Path) -> bool:
 
 
 class LifecycleTests(base.CloudTestCase):
-    """The same for all kinds of guests: a mixin."""
+    """The tests of a life, for all kinds of guests: a mixin."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -40,7 +40,7 @@ class LifecycleTests(base.CloudTestCase):
         self.first = self.on_host(self.server)
 
     def assert_policies(self, found: base.host.Server) -> None:
-        """What runs inside has the policy of its interface."""
+        """Checks that tasks inside have the policy of the interface."""
         raise NotImplementedError
 
     def keeper(self, found: base.host.Server) -> int:
@@ -204,7 +204,7 @@ class LifecycleTests(base.CloudTestCase):
         return (self.settings.run / 'nova.pid').read_text().split()[0]
 
     def answers(self) -> bool:
-        """Whether nova-compute is enabled: not while it has no libvirtd."""
+        """Checks that nova-compute is enabled, so it has its libvirtd."""
         return [service.status for service in self.compute.services()
                 if service.binary == 'nova-compute'] == ['enabled']
 

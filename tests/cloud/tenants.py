@@ -42,7 +42,7 @@ _RING = 2048
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a tenant ordered.
+    """The order of a tenant.
 
     :ivar reservation: runtime and period in us
     """
@@ -63,7 +63,7 @@ VICTIMS = ('probe', 'busy')
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """What was seen while everybody did what they do.
+    """The shares and response times while all tenants did their work.
 
     :ivar shares: of the pCPU, of those with a reservation
     :ivar responses: of the probe, in us
@@ -74,7 +74,7 @@ class Window:
 
 
 def store_images(cloud: settings.Settings) -> None:
-    """With the program as it is now."""
+    """Stores the images with the present program."""
     images = glance.Glance(cloud)
     with tempfile.TemporaryDirectory(dir=cloud.run) as scratch:
         directory = pathlib.Path(scratch)
@@ -122,7 +122,7 @@ class Tenant:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it has a user namespace; else attacks reach the host."""
+        """Checks for a user namespace; without one, attacks reach the host."""
         return os.readlink(f'/proc/{self._init}/ns/user') != os.readlink(
             '/proc/self/ns/user')
 
@@ -199,7 +199,7 @@ def eventually(what: str, look: Callable[[], Any]) -> Any:
 
 
 class Company:
-    """Those who share the pCPU."""
+    """The tenants that share the pCPU."""
 
     def __init__(self, tenants: dict[str, Tenant]) -> None:
         self.tenants = tenants

@@ -45,7 +45,7 @@ class Turns:
         self.hostile: list[tenants.Window] = []
 
     def ratios(self) -> dict[str, float]:
-        """What victims have beside the hostile one over beside the idle."""
+        """Returns victims' values beside the hostile over the idle one."""
         return {'p99': percentile(self.hostile) / percentile(self.idle)} | {
             name: share(self.hostile, name) / share(self.idle, name)
             for name in tenants.VICTIMS}

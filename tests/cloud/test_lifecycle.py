@@ -18,7 +18,7 @@ A_DAY = 6
 
 
 def tasks(group: str) -> list[int]:
-    """Of a container, the process that keeps it included."""
+    """Returns the tasks of a container and the process that keeps it."""
     return base.groups.tasks(MACHINE / group)
 
 

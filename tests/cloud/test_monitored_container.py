@@ -102,7 +102,7 @@ class AdviceTestCase(base.CloudTestCase):
     @contextlib.contextmanager
     def service(self, server: openstack.compute.v2.server.Server
                 ) -> Iterator[int]:
-        """What answers, as one of the tasks of a container; its port."""
+        """Starts a service as a task of a container; returns its port."""
         with subprocess.Popen([sys.executable, '-c', SERVICE, str(WORK_S)],
                               text=True, stdout=subprocess.PIPE) as child:
             try:

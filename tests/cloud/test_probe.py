@@ -47,7 +47,7 @@ class ContainerTest(base.BaseTestCase):
 
     @ddt.data(rt_stage.QUOTA, rt_stage.BUDGET)
     def test_busy(self, kind):
-        """What it says holds what is read outside."""
+        """The probe's interval contains the share that is read outside."""
         with rt_stage.Stage(kind).up() as stage, rt_stage.task(
                 cpus=stage.cpus) as vnf:
             stage.reserve(SHARE, PERIOD_US)

@@ -97,7 +97,7 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
         'Reset of a real virtual machine with SCHED_DEADLINE',
         'The same vCPU threads run on, with their budgets.')
     def test_reset(self):
-        """What becomes of a guest that reboots itself."""
+        """A guest that reboots itself keeps its reservation."""
         with contextlib.closing(
                 libvirt.open(self.settings.kind.uri)) as connection:
             connection.lookupByUUIDString(self.server.id).reset()

@@ -86,11 +86,11 @@ class DevStackTestCase(base.BaseTestCase):
         return self.etc / 'api-paste.ini'
 
     def nova_rt_status(self, status: int) -> None:
-        """What ``nova-rt-status upgrade check`` finds."""
+        """Sets the findings of ``nova-rt-status upgrade check``."""
         self._script('nova-rt-status', f'exit {status}')
 
     def nova_rt(self, status: int, printed: str = '') -> None:
-        """What ``nova-rt`` prints and returns, whatever it is asked."""
+        """Sets what each call of ``nova-rt`` prints and returns."""
         (self.root / 'printed').write_text(printed)
         self._script('nova-rt', f'cat {self.root}/printed; exit {status}')
 
@@ -99,7 +99,7 @@ class DevStackTestCase(base.BaseTestCase):
         return dict(json.loads((self.root / 'flavors').read_text()))
 
     def has_flavors(self, **flavors: dict[str, str]) -> None:
-        """What is there before the plugin comes."""
+        """Sets the flavors that exist before the plugin runs."""
         (self.root / 'flavors').write_text(json.dumps(flavors))
 
     def _script(self, name: str, end: str) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the openstack client does to flavors; called by stand_in.sh.
+"""A stand-in for the flavor commands of the openstack client.
 
 usage: client.py STATE NOVA_CONF create|set|show|delete|list ARGUMENT...
 
@@ -24,7 +24,7 @@ OPTIONS = ('--os-region-name', '--vcpus', '--ram', '--disk', '-f', '-c')
 
 
 class Flavors:
-    """Those of a cloud, by name."""
+    """The flavors of a cloud, by name."""
 
     def __init__(self, state: pathlib.Path, limits: reservation.Limits
                  ) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What DevStack's ini functions do to a file; called by stand_in.sh.
+"""A stand-in for DevStack's ini functions; called by stand_in.sh.
 
 usage: ini.py set FILE SECTION OPTION VALUE
        ini.py set_multiline FILE SECTION OPTION VALUE...

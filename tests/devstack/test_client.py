@@ -22,7 +22,7 @@ WORD = {'hw:cpu.rt_runtime_us': 'abc'}
 
 
 class Compute:
-    """What the SDK offers of a Nova that refuses BAD and WORD."""
+    """The SDK's view of a Nova that refuses BAD and WORD."""
 
     def __init__(self) -> None:
         self.specs: dict[str, str] = {}

@@ -368,7 +368,7 @@ class FlavorsTest(base.DevStackTestCase):
             self.assertEqual({}, self.flavors())
 
     def test_nova_does_not_keep_it(self):
-        """As with another version of the client."""
+        """Another version of the client may lose the properties."""
         self.variables['FORGETS'] = 'yes'
         error = self.run_plugin('stack/extra', fails=True)
         self.assertIn('The flavor flavor_rt1 has no reservation', error)
@@ -404,7 +404,7 @@ def reserved(which):
 
 
 def properties(runtime, period):
-    """Those of a flavor with a reservation."""
+    """Returns the properties of a flavor with a reservation."""
     return {reserved('runtime'): str(runtime), reserved('period'): str(period)}
 
 
@@ -420,7 +420,7 @@ class EndTest(base.DevStackTestCase):
         self.configure(*base.COMPUTE)
 
     def after_the_servers(self):
-        """What follows, whether Nova deleted them or not."""
+        """Returns the calls after the servers, deleted or not."""
         return ['stop_process n-cpu',
                 *(f'virsh -c {uri} list --all --name' for uri in self.URIS),
                 f'nova-rt release --config-file {self.etc}/nova-cpu.conf']

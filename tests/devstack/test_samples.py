@@ -38,7 +38,7 @@ get_transport_url
 
 
 def localrc(name):
-    """What it sets, by variable."""
+    """Returns the settings of the sample, by variable."""
     path = SAMPLES / f'local.conf.{name}'
     done = subprocess.run(
         ['bash', '-c', _PRINT.format(path=path)], check=True, text=True,
@@ -163,7 +163,7 @@ class VnfTest(oslotest_base.BaseTestCase):
 class PageTest(oslotest_base.BaseTestCase):
 
     def test_every_setting_is_on_the_page(self):
-        """What local.conf may set: in settings, and in lib/nova-rt."""
+        """local.conf may set what settings and lib/nova-rt name."""
         page = (base.PROJECT / 'doc/source/install/devstack.rst').read_text()
         text = (SAMPLES / 'settings').read_text() + (
             SAMPLES / 'lib' / 'nova-rt').read_text()
@@ -175,7 +175,7 @@ class PageTest(oslotest_base.BaseTestCase):
 
 
 class DevStackTest(testscenarios.WithScenarios, oslotest_base.BaseTestCase):
-    """With a checkout of DevStack in DEVSTACK_DIR."""
+    """Tests that need a checkout of DevStack in DEVSTACK_DIR."""
 
     scenarios = SampleTest.scenarios
 

@@ -59,7 +59,7 @@ def differences() -> str:
 
 
 def check() -> None:
-    """Of both nodes.
+    """Checks both nodes.
 
     :raises RuntimeError: something differs
     """

@@ -87,7 +87,7 @@ def _admit(locked: bool) -> None:
 
 
 def work(url: str, locked: bool) -> None:
-    """What each process does."""
+    """Sends the requests of one process."""
     api_db.context_manager.configure(connection=url)
     threads = [threading.Thread(
         target=lambda: [_admit(locked) for _ in range(TRIES)])

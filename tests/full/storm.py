@@ -28,7 +28,7 @@ _PAUSE = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How many servers ran and went again, and in what time."""
+    """The number of servers that ran and were deleted, and the time."""
 
     ran: int
     failed: tuple[str, ...]
@@ -107,7 +107,7 @@ class Nova:
         return ''
 
     def reset(self, server: str) -> None:
-        """What an operator does with one that hangs."""
+        """Resets a server that hangs, as an operator would."""
         try:
             self._compute.post(f'/servers/{server}/action',
                                json={'os-resetState': {'state': 'error'}})

@@ -20,7 +20,7 @@ class TackerTestCase(base.FullTestCase):
         self.flavor(package.FLAVOR)
 
     def vnf(self, sample: str, runtime: int = 0) -> str:
-        """On-board and instantiate a sample; the VNF.
+        """On-boards and instantiates a sample; returns the VNF.
 
         :param runtime: asked for in the request, which wins
         """

@@ -33,7 +33,7 @@ Server = operations.Server
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
-    """What one audit took.
+    """The loss that one audit must repair.
 
     :ivar what: the identifier of a claim, or the pid of a guest
     """
@@ -111,7 +111,7 @@ class Audits(watched.Watched):
         self.look(host)
 
     def forget(self, host: str) -> None:
-        """What nova-compute knows when it starts: nothing."""
+        """Empties the memory of nova-compute, as at its start."""
         tracker = self.computes[host].manager.rt
         for memory in (tracker.assigned_resources, tracker.compute_nodes,
                        tracker.tracked_instances,
@@ -136,7 +136,7 @@ class Audits(watched.Watched):
                 for pid in list(guests.running)}
 
     def note_returns(self, host: str) -> None:
-        """What an audit dropped counts again."""
+        """Notes claims that an audit dropped and that count again."""
         tracked = self.tracked(host)
         self.wrong += [f'{each} and counts again' for each in self.losses
                        if each.host == host and each.what in tracked]

@@ -158,7 +158,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return self.start_service('scheduler')
 
     def _fake_lxc(self) -> None:
-        """What Nova does to the root file system of a container."""
+        """Replaces Nova's steps on the root file system of a container."""
         for name in ('setup_container', 'teardown_container',
                      'clean_lxc_namespace'):
             self.useFixture(fixtures.MockPatch(

@@ -29,14 +29,14 @@ class Name(str):
 
 
 def read_pid(name: Name) -> int:
-    """For ``nova_rt.machine.privsep.read_pid``."""
+    """Replaces ``nova_rt.machine.privsep.read_pid``."""
     if not name.pid:
         raise FileNotFoundError(2, 'no such domain runs', str(name))
     return name.pid
 
 
 class GuestGroups(fixtures.Fixture):
-    """What libvirt's drivers for LXC and QEMU do to the groups of a host.
+    """An emulation of what libvirt does to the groups of a host.
 
     :ivar hosts: the guests of each host, by host name
     :ivar started: called with host and uuid when libvirt started a domain

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What holds after each operation, whatever it was.
+"""The invariants that hold after every operation.
 
 The sums are taken here, from what Nova, Placement and the kernels store:
 with none of the code that keeps them.
@@ -235,7 +235,7 @@ class TestCase(base.TestCase):
         return os.SCHED_RR, self._priority(host, claim.reservation.period_us)
 
     def _priority(self, host: str, period_us: int) -> int:
-        """On mainline four for each octave of periods, else one for all."""
+        """Returns the priority: on mainline 4 per octave of periods."""
         if not self.holds_all(host):
             return LOWEST
         return HIGHEST - int(4 * math.log2(max(1, period_us / SHORTEST_US)))

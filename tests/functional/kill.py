@@ -112,7 +112,7 @@ class Killer(fixtures.Fixture):
 
     @contextlib.contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """What another process does, which lives on."""
+        """Runs code of another process, which lives on."""
         self._local.shield = getattr(self._local, 'shield', 0) + 1
         try:
             yield

@@ -41,7 +41,7 @@ _OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """What is done to a server, and how it gets there."""
+    """An operation on a server, and the way to its start."""
 
     name: str
     prepare: Callable[[], Any]
@@ -50,7 +50,7 @@ class Operation:
 
 
 class KillTests(watched.Watched):
-    """The same for containers and for virtual machines."""
+    """The kill points, for containers and virtual machines."""
 
     #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
     SHARE = 0.06
@@ -187,7 +187,7 @@ class KillTests(watched.Watched):
         return found
 
     def kept(self, host: str) -> set[str]:
-        """What counts while a guest runs: see services.compute.counting.
+        """Returns the claims that count while a guest runs.
 
         After a killed move on one host, Nova keeps the context of the move.
         """
@@ -228,7 +228,7 @@ class KillTests(watched.Watched):
             or resource_tracker._instance_in_resize_state(instance))
 
     def operate(self) -> None:
-        """What an operator does with servers that Nova left half done."""
+        """Repairs servers that Nova left half done, as operators do."""
         for server in self.api.get_servers():
             if server['status'] == 'VERIFY_RESIZE':
                 self.refused(server, 'confirmResize')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What libvirt does in a live migration; Nova's fake one only fails."""
+"""libvirt's part of a live migration; Nova's fake one only fails."""
 
 from collections.abc import Callable
 import threading

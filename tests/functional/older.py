@@ -36,7 +36,7 @@ _METADATA = 'Metadata-Version: 2.1\nName: {0}\nVersion: 0\n'
 
 
 def is_available() -> bool:
-    """Whether the history of git contains the commit."""
+    """Checks whether the history of git contains the commit."""
     return subprocess.run(
         ['git', '-C', _ROOT, 'cat-file', '-e', f'{COMMIT}^{{commit}}'],
         stderr=subprocess.DEVNULL).returncode == 0
@@ -85,7 +85,7 @@ def replacements(present: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exists(name: str) -> bool:
-    """Whether the older package has such an attribute."""
+    """Checks whether the older package has such an attribute."""
     path, _, attribute = name.rpartition('.')
     try:
         return hasattr(importlib.import_module(path), attribute)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What tenants and operators do to servers, through Nova's API."""
+"""The operations of tenants and operators, through Nova's API."""
 
 from collections.abc import Callable
 import contextlib
@@ -145,7 +145,7 @@ class TestCase(invariants.TestCase):
         self.api.put_service_force_down(service['id'], down)
 
     def come_back(self, host: str, compute: Any) -> None:
-        """The same host, its guests and kernel as they were."""
+        """Restarts the host with its guests and kernel as they were."""
         self.computes[host] = compute
         self.restart_compute_service(host)
         with contextlib.suppress(client.OpenStackApiException):

@@ -67,7 +67,7 @@ class Operator(fixtures.Fixture):
                 nova.heal_allocations(instance_uuid=uuid)
 
     def audit(self) -> None:
-        """As nova-manage placement audit, where no server is left."""
+        """Deletes orphans as nova-manage placement audit, without servers."""
         for uuid in self._test.compute_rp_uuids.values():
             for consumer in self._test._get_allocations_by_provider_uuid(
                     uuid):

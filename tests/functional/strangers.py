@@ -35,7 +35,7 @@ def lose(case: base.TestCase, server: dict[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Backup:
-    """What the databases have of one server.
+    """The rows of one server in the databases.
 
     :ivar rows: of Nova, by table
     :ivar allocations: of Placement, by provider

@@ -37,7 +37,7 @@ class TestCase(operations.TestCase):
         return str(self.glance.create(None, found)['id'])
 
     def bind(self, server: operations.Server, key: str, value: str) -> None:
-        """As ``nova-manage image_property set`` does."""
+        """Sets the property as ``nova-manage image_property set`` does."""
         instance = self.instance(server)
         instance.system_metadata[f'image_{key}'] = value
         instance.save()
@@ -87,7 +87,7 @@ class RebuildTest(TestCase):
 
 
 class ReboundTest(TestCase):
-    """Where nova-api has no middleware, a rebuild brings what it brings."""
+    """A rebuild without nova-api's middleware keeps what it brings."""
 
     MIDDLEWARE = False
 

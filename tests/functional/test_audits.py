@@ -12,7 +12,7 @@ from tests import seeds
 
 
 class OperationTests(audits.Audits):
-    """The same for containers and for virtual machines."""
+    """The audits, for containers and virtual machines."""
 
     @proof.proves(
         'Audit, or start of nova-compute, at any step of create, delete, '
@@ -95,7 +95,7 @@ class OperationTests(audits.Audits):
 
 
 class ContainerTest(OperationTests, operations.TestCase):
-    """On a kernel that grants a runtime on every CPU."""
+    """The tests on a kernel that grants a runtime on every CPU."""
 
 
 class MachineTest(OperationTests, operations.TestCase):

@@ -52,7 +52,7 @@ class TestCase(base.TestCase):
             self.computes[host].manager.update_available_resource(context)
 
     def runtimes(self, host: str) -> list[int]:
-        """That are claimed there, after an audit."""
+        """Returns the runtimes that are claimed there, after an audit."""
         self.audit(host)
         return [claim.reservation.runtime_us for claim
                 in self.computes[host].manager.rt.rt_claims()]
@@ -65,7 +65,7 @@ class TestCase(base.TestCase):
             self.assert_empty(host)
 
     def granted_runtimes(self, host: str) -> list[int]:
-        """Of vCPUs."""
+        """Returns the runtimes of vCPUs in the kernel."""
         return [runtime for group, lanes in self.kernel_budgets(host).items()
                 if '/vcpu' in group for runtime, _ in lanes.values()]
 

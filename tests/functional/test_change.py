@@ -18,7 +18,7 @@ from tests import seeds
 
 
 class ChangeTests:
-    """The same on each kernel; to be mixed with operations.TestCase."""
+    """The tests of each kernel; to be mixed with operations.TestCase."""
 
     HOSTS = ('host1',)
 
@@ -200,13 +200,13 @@ class ResizeTests:
 
 
 class ContainerTest(ChangeTests, operations.TestCase):
-    """On a kernel that grants a runtime on every CPU."""
+    """The tests on a kernel that grants a runtime on every CPU."""
 
     FULL = 1
 
 
 class MachineTest(ChangeTests, operations.TestCase):
-    """With a runtime for each CPU: a guest keeps its pCPUs."""
+    """The tests with a runtime for each CPU: a guest keeps its pCPUs."""
 
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'
@@ -237,7 +237,7 @@ class DeadlineTest(ChangeTests, test_deadline.Stock, operations.TestCase):
 
 
 class MachineResizeTest(ResizeTests, operations.TestCase):
-    """With a runtime for each CPU."""
+    """The tests of a resize with a runtime for each CPU."""
 
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'

@@ -166,7 +166,7 @@ class CreateTest(base.TestCase):
         self.assertEqual([], rt.rt_claims())
 
     def test_nova_breaks_its_claim_off(self) -> None:
-        """What was claimed until then counts no more, before any audit."""
+        """The claims made until then count no more, before any audit."""
         rt = self.computes['host1'].manager.rt
 
         def fail(*args: Any, **kwargs: Any) -> None:

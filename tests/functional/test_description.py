@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What monitoring finds of a server in libvirt, from Nova's own operations."""
+"""The description of a server in libvirt, from Nova's own operations."""
 
 from typing import Any
 

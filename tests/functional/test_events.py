@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What libvirt tells nova-compute while something else goes on or fails."""
+"""Events from libvirt while another operation goes on or fails."""
 
 from typing import Any
 

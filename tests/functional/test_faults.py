@@ -116,7 +116,7 @@ class SelfCheckTest(base.TestCase):
 
     def test_refuses_to_start(self) -> None:
         def changed(self: Any, allocations: Any, extra: Any) -> None:
-            """As a later Nova might have it."""
+            """Has the parameters that a later Nova might have."""
 
         patch = mock.patch.object(
             resource_tracker.ResourceTracker, '_claim_resources', changed)

@@ -16,7 +16,7 @@ from tests import seeds
 
 
 class ContainerTest(kill_moves.MoveKillTests, operations.TestCase):
-    """On a kernel that grants a runtime on every CPU."""
+    """The tests on a kernel that grants a runtime on every CPU."""
 
 
 class MachineTest(kill_live.LiveKillTests, operations.TestCase):

@@ -54,7 +54,7 @@ class KillTest(CellsTestCase, test_kill.MachineTest):
     VCPUS = 2
 
     def matrix(self, operation: kill_matrix.Operation) -> None:
-        """With a server where Nova alone would put the vCPUs."""
+        """Runs an operation on a server whose vCPUs Nova alone would place."""
         host = 'host1' if operation.name == 'create' else 'host2'
 
         def prepare() -> Any:

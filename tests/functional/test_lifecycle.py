@@ -16,7 +16,7 @@ from tests import seeds
 
 
 class LifecycleTests:
-    """The same for containers and for virtual machines."""
+    """The tests of a life, for containers and virtual machines."""
 
     HOSTS = ('host1',)
 
@@ -239,7 +239,7 @@ class LifecycleTests:
 
 
 class ContainerTest(LifecycleTests, operations.TestCase):
-    """On a kernel that grants a runtime on every CPU."""
+    """The tests on a kernel that grants a runtime on every CPU."""
 
     #: servers of 0.6 that fill a host
     FILLS = 1
@@ -275,7 +275,7 @@ class MachineTest(LifecycleTests, operations.TestCase):
 
 
 class BuildingTest(operations.TestCase):
-    """With casts as they are: a request does not wait for its end."""
+    """The tests with real casts: a request does not wait for its end."""
 
     HOSTS = ('host1',)
     CAST_AS_CALL = False

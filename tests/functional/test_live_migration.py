@@ -22,7 +22,7 @@ _counted = resource_tracker.ResourceTracker._update_usage_from_migration
 
 
 class TestCase(operations.TestCase):
-    """From host1 to host2, with a runtime for each CPU."""
+    """Migrations from host1 to host2, with a runtime for each CPU."""
 
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'
@@ -80,7 +80,7 @@ class TestCase(operations.TestCase):
             self.libvirt.xml).findall('cputune/vcpupin')]
 
     def assert_stayed(self, server: operations.Server, before: Any) -> None:
-        """As if nothing had been asked for."""
+        """Checks that the server is as before the request."""
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
         self.assert_nothing_left('host2')

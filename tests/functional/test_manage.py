@@ -25,7 +25,7 @@ _IMAGE = 'a2459075-d96c-40d5-893e-577ff92e721c'
 
 
 class Files:
-    """What may be read of an emulated kernel."""
+    """The readable files of an emulated kernel."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -74,7 +74,7 @@ class ManageTestCase(base.TestCase):
         return code, out.getvalue()
 
     def kinds(self, *argv: str) -> list[str]:
-        """Of the differences; the status must fit."""
+        """Returns the kinds of the differences; the status must fit."""
         code, out = self.manage('check', '-f', 'json', *argv)
         found = json.loads(out)
         self.assertEqual([], found['unchecked'])
@@ -82,7 +82,7 @@ class ManageTestCase(base.TestCase):
         return [each['kind'] for each in found['differences']]
 
     def assert_clean(self) -> None:
-        """On both hosts, each seen from its own machine."""
+        """Checks both hosts, each from its own machine."""
         for name in self.computes:
             self.this_host = name
             code, out = self.manage('check', '--kernel')
@@ -132,7 +132,7 @@ class ManageTestCase(base.TestCase):
         self.put(consumer, self.allocation(consumer) | {'allocations': {}})
 
     def change_claim(self, server: dict[str, Any], text: str | None) -> None:
-        """In the database; None drops it."""
+        """Changes a claim in the database; None drops the claim."""
         instance = self.instance(server)
         resources = [objects.Resource(
             provider_uuid=each.provider_uuid,
@@ -470,7 +470,7 @@ class StatusTest(ManageTestCase):
         self.assertEqual((2, 2), (code, found['Readable claims']))
 
     def test_flavors(self) -> None:
-        """As a client leaves them whose properties nova-api refused."""
+        """Such flavors remain when nova-api refuses their properties."""
         self.rt_flavor()
         self._create_flavor(name='flavor_rt1', extra_spec={})
         self.rt_flavor(period=None)

@@ -46,7 +46,7 @@ class _Case(operations.TestCase):
 
 
 class GroupMaskTest(_Case):
-    """On a kernel with a budget for the group of each vCPU."""
+    """The tests on a kernel with a budget for the group of each vCPU."""
 
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'
@@ -125,7 +125,7 @@ class GroupMaskTest(_Case):
 
 
 class MaskTest(test_deadline.Stock, GroupMaskTest):
-    """The same on a stock kernel, by SCHED_DEADLINE."""
+    """The tests on a stock kernel, by SCHED_DEADLINE."""
 
     KERNEL = 'stock'
 

@@ -11,7 +11,7 @@ from tests import seeds
 
 
 class MoveTests:
-    """The same for containers and for virtual machines."""
+    """The moves of containers and of virtual machines."""
 
     HOSTS = ('host1', 'host2')
 
@@ -214,7 +214,7 @@ def refuse(path: str, text: str) -> None:
 
 
 class ContainerTest(MoveTests, operations.TestCase):
-    """On a kernel that grants a runtime on every CPU."""
+    """The tests on a kernel that grants a runtime on every CPU."""
 
 
 class MachineTest(MoveTests, operations.TestCase):
@@ -226,7 +226,7 @@ class MachineTest(MoveTests, operations.TestCase):
 
 
 class RefusedTest(operations.TestCase):
-    """With casts as they are: nobody waits for the end of a move."""
+    """The tests with real casts: no request waits for the end of a move."""
 
     CAST_AS_CALL = False
 

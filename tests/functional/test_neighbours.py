@@ -14,7 +14,7 @@ _WEIGHER = 'nova_rt.scheduler.weights.RTInterferenceWeigher'
 
 
 class _Case(operations.TestCase):
-    """What two hosts publish."""
+    """The neighbours that two hosts publish."""
 
     def typed(self, name: str, *reserved: int, **specs: str) -> str:
         """The id of a flavor with a type."""

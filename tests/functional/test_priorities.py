@@ -30,7 +30,7 @@ class TestCase(operations.TestCase):
 
     def priorities(self, server: operations.Server, host: str = 'host1'
                    ) -> set[int]:
-        """Those of all tasks inside."""
+        """Returns the priorities of all tasks inside."""
         keeper = self.keeper(server, host)
         tasks = self.kernel(host).tasks
         return {tasks[thread].priority for thread

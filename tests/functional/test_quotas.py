@@ -141,7 +141,7 @@ class QuotaTest(QuotaCase):
         self.assert_invariants()
 
     def test_as_many_as_fit(self) -> None:
-        """Of min_count to max_count, as many as the limit admits."""
+        """Nova creates as many servers as the limit admits."""
         body = self.request(self.flavor(200))
         body['server'] |= {'min_count': 2, 'max_count': 9}
         self.api.post_server(body)

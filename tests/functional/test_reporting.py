@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-compute reports to the monitor."""
+"""The report of nova-compute for the monitor."""
 
 import pathlib
 

@@ -56,7 +56,7 @@ class RestartTest(base.TestCase):
                            for thread in threads[1:]})
 
     def order(self) -> list[str]:
-        """Whose runtime was written, in order, each once."""
+        """Returns the groups with written runtimes, in order, each once."""
         names = {self.group(getattr(self, name)): name for name
                  in ('raised', 'lowered', 'removed', 'orphan')}
         found = []

@@ -151,7 +151,7 @@ class SchedulingTest(base.TestCase):
 
 
 class PlacementTests:
-    """What Placement refuses by itself, on any kernel."""
+    """The refusals of Placement by itself, on any kernel."""
 
     def setUp(self) -> None:
         super().setUp()

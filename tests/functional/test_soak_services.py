@@ -48,7 +48,7 @@ class ServicesTest(operations.TestCase):
         return super().start_host(name)
 
     def servers(self, *states: str) -> list[dict[str, Any]]:
-        """Those in one of *states* on hosts that are up."""
+        """Returns the servers in one of *states* on hosts that are up."""
         return [server for server in self.api.get_servers()
                 if server['status'] in states
                 and server['OS-EXT-SRV-ATTR:host'] not in self.lost]

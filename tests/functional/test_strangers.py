@@ -16,7 +16,7 @@ _KNOWS_NOT = "Nova's database does not have it"
 
 
 class StrangerTests:
-    """The same for each way to enforce a reservation."""
+    """The tests for each way to enforce a reservation."""
 
     HOSTS = ('host1',)
     VCPUS = 2
@@ -34,7 +34,7 @@ class StrangerTests:
                     strict=True)}
 
     def assert_counted(self, before: Any, empty: Any) -> None:
-        """As it was while Nova knew the server, and nobody else took it."""
+        """Checks that the counts are the same as before Nova lost it."""
         self.assertEqual(before, self.free())
         state = self.host_map().state
         self.assertEqual(self.taken, (state.used, state.charged))
@@ -141,7 +141,7 @@ class MovedTests:
         self.assert_runs(server, 'host1', 600)
 
     def test_unshelved(self) -> None:
-        """In the backup it is on no host."""
+        """In the backup, the server is on no host."""
         self.flags(shelved_offload_time=0)
         server = self.reserved('host1')
         self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')

@@ -49,7 +49,7 @@ class TenantCase(operations.TestCase):
 class StrangerTest(TenantCase):
 
     def test_a_resize_of_another_project(self) -> None:
-        """Whose hints are nobody's business."""
+        """No tenant learns the hints of another project's server."""
         server = self.boot(self.flavor(400), {'cpu.rt_runtime_us': 30_000})
         self.flags(hint_override='lower', group='nova_rt')
         body = {'resize': {'flavorRef': self.flavor(100)}}

@@ -17,7 +17,7 @@ class SideBySideTest(operations.TestCase):
     HOSTS = ('host1', 'host2')
 
     def fault(self, flavor: str, host: str | None = None) -> str:
-        """Of a server that no host takes."""
+        """Returns the fault of a server that no host takes."""
         server = (self.boot_on(host, flavor, 'ERROR') if host
                   else self.boot(flavor, status='ERROR'))
         found = self.api.get_server(server['id'])['fault']['message']
@@ -25,7 +25,7 @@ class SideBySideTest(operations.TestCase):
         return str(found)
 
     def audit_of_newer(self, host: str) -> None:
-        """What a nova-compute publishes whose map has another meaning."""
+        """Audits a nova-compute that publishes a map of a newer meaning."""
         with fixtures.MonkeyPatch('nova_rt.rules.hostmap.VERSION',
                                   hostmap.VERSION + 1):
             self.audit(host)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a process that runs one Nova after the other need not do again.
+"""Savings for a process that runs one Nova after the other.
 
 Each test starts services on databases of its own.  Here are the caches and
 the waits of the libraries below them; nothing of Nova is replaced.
@@ -69,7 +69,7 @@ def _with_pool(url: sqlalchemy.URL, **kwargs: Any
 
 
 class Messages(fixtures.Fixture):
-    """What servers wait for wakes them; the fake bus looks every 50 ms."""
+    """A bus that wakes waiting servers; the fake bus looks every 50 ms."""
 
     def _setUp(self) -> None:
         self._sent = threading.Condition()
@@ -118,7 +118,7 @@ class Workers(fixtures.Fixture):
 
 
 class EntryPoints(fixtures.Fixture):
-    """What is installed is read once for each sys.path, not at each start."""
+    """A cache of entry points: one read for each sys.path."""
 
     def _setUp(self) -> None:
         def entry_points(**wanted: str) -> Any:

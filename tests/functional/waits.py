@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the tests wait for Nova: they look soon, then less and less often.
+"""Waits of the tests for Nova: they look soon, then less and less often.
 
 Nova's own helpers look every half second, and five seconds long: too rarely
 for a test, and not long enough for a busy machine.

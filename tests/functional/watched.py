@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What tests that stop at each seam have in common."""
+"""The common part of tests that stop at each seam."""
 
 import logging
 

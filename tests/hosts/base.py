@@ -148,13 +148,13 @@ class HostsTestCase(base.CloudTestCase):
         self.eventually('it has moved', lambda: not self.hurry(server, host))
 
     def hurry(self, server: Server, host: str) -> bool:
-        """Whether it is still there; libvirt forgets what is asked early."""
+        """Speeds a migration up; tells whether the server is still here."""
         with contextlib.suppress(libvirt.libvirtError):
             self.speed(server, host, FAST)
         return self.runs_on(host, server)
 
     def stored_status(self) -> str:
-        """Of the latest migration of any server; looked up at once."""
+        """Returns the status of the latest migration of any server."""
         rows = base.host.select(self.settings, 'select status from '
                                 'migrations order by id desc limit 1')
         return str(rows[0][0]) if rows else ''

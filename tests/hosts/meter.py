@@ -44,12 +44,12 @@ class Window:
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """What was seen: at equal intervals, but where the host had no time."""
+    """The samples, at equal intervals if the host had time."""
 
     seen: Sequence[Sample]
 
     def stalls(self) -> list[tuple[int, int]]:
-        """When (ns) the vCPU did not ask for the CPU: it waited for QEMU."""
+        """Returns when (ns) the vCPU waited for QEMU, not for the CPU."""
         found: list[list[int]] = []
         for moment, _, waits in self.seen:
             if not waits:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When a guest stood still in a live migration: what both libvirts say."""
+"""The pauses of a guest in a live migration, as both libvirts report them."""
 
 from collections.abc import Iterator
 import contextlib
@@ -16,7 +16,7 @@ from tests.hosts import base
 
 @dataclasses.dataclass
 class Pause:
-    """In ns of the clock; 0 for what was not seen."""
+    """A pause in ns of the clock; 0 for a part that was not seen."""
 
     begin_ns: int = 0
     end_ns: int = 0

@@ -202,7 +202,7 @@ _RULE = ('POSTROUTING', '-s', f'{NETWORK}.0/24', '-j', 'MASQUERADE')
 
 
 def pip_settings() -> str:
-    """Those of this machine: how it gets packages is no matter of ours."""
+    """Returns this machine's pip settings, which are not our concern."""
     done = subprocess.run(['python3', '-m', 'pip', 'config', 'list'],
                           capture_output=True, text=True)
     found = {}

@@ -26,7 +26,7 @@ _OPENED = 'cd devstack && source openrc admin admin > /dev/null && '
 
 
 class DevStack:
-    """In a container; begin with :meth:`prepare`."""
+    """A DevStack in a container; begin with :meth:`prepare`."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.share = directory / 'share'
@@ -60,7 +60,7 @@ class DevStack:
         return self._script('cp /srv/share/local.conf . && ./stack.sh', check)
 
     def take_for_host(self) -> None:
-        """From now on nova-rt offers what the kernel has: see own_host."""
+        """Lets nova-rt offer what the kernel has from now on; see own_host."""
         name = 'nova_rt_own_host'
         (self.share / f'{name}.py').write_text(
             (HERE / 'own_host.py').read_text())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a container of systemd changes of the machine, put back at its end.
+"""The machine's state that a container of systemd changes, put back later.
 
 The container shares the kernel: systemd sets what is in ``sysctl.d``, and
 makes control groups, as libvirt does.
@@ -22,7 +22,7 @@ _READ_AND_WRITE = 0o600
 
 
 class Shared:
-    """As it is now."""
+    """The present state."""
 
     def __init__(self, settings: pathlib.Path = SETTINGS,
                  groups: pathlib.Path = GROUPS) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the unit tests share: a base class and builders of Nova objects."""
+"""A base class of the unit tests, and builders of Nova objects."""
 
 import os
 

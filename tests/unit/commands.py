@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the tests of console scripts share."""
+"""The common part of the tests of console scripts."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the pages say: every part that there is, commands that fail aloud."""
+"""Tests that the pages name every part, and commands that fail aloud."""
 
 import importlib.metadata
 import pathlib

@@ -146,7 +146,7 @@ def _closure(module: str, seen: set[str]) -> Iterator[str]:
 
 
 def _packages(names: Iterator[str]) -> set[str]:
-    """Those of others, as they are called where they are installed."""
+    """Yields the packages of others, by the names they install under."""
     first = {name.partition('.')[0] for name in names}
     return {utils.canonicalize_name(_DISTRIBUTIONS.get(name, name))
             for name in first - {*_OURS, *sys.stdlib_module_names}}
@@ -208,7 +208,7 @@ class RequirementsTest(unittest.TestCase):
                              & _declared(extra).keys(), extra)
 
     def test_pip_never_upgrades_a_package_of_nova(self):
-        """What Nova 32 and newer accept is enough for us."""
+        """Versions that Nova 32 and newer accept are enough."""
         novas = {utils.canonicalize_name(one.name): one for one in map(
             requirements.Requirement, metadata.requires('nova') or ())}
         for name, ours in _declared('compute').items():

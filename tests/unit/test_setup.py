@@ -20,7 +20,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _setup():
-    """What setup.py defines, without a run of it."""
+    """Returns the definitions of setup.py, without a run."""
     with (mock.patch.object(setuptools, 'setup'),
           mock.patch.dict(os.environ)):
         return runpy.run_path(str(_ROOT / 'setup.py'))
@@ -128,7 +128,7 @@ class ScriptTest(base.BaseTestCase):
 class FilesTest(base.BaseTestCase):
 
     def files(self):
-        """Where the wheel puts the files of etc/, below the prefix."""
+        """Returns where the wheel puts the files of etc/, below the prefix."""
         config = configparser.ConfigParser()
         config.read(_ROOT / 'setup.cfg')
         target, found = '', {}

@@ -128,7 +128,7 @@ class Arrangement:
 
     @functools.cached_property
     def fits(self) -> bool:
-        """Whether the request fits."""
+        """True if the request fits."""
         return rt_cpus.fit(self.state, self.goal.vcpus, self.goal.wanted,
                            policies.first_fit, self.goal.cpus) is not None
 
@@ -159,7 +159,7 @@ class Arrangement:
 
     @functools.cached_property
     def _needs(self) -> dict[int, int]:
-        """How many vCPUs must leave each pCPU, so that it has room."""
+        """The number of vCPUs that must leave each pCPU to make room."""
         return {cpu: self._need(free, self._on.get(cpu, ()))
                 for cpu, free in self._free.items()}
 

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """What the guest of a server with a soft reservation shall have.
+    """The runtime that the guest of a soft reservation should have.
 
     :ivar allowed: one claim with the runtime that the guest gets now; during
         a resize the two claims of the server, with their own runtimes, of

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the monitor says of budgets that run out, beside the task's own clock.
+"""The monitor's account of exhausted budgets beside the task's own clock.
 
 A container has a reservation, by whatever interface this kernel has, and
 looks at the clock without a break: alone, beside an ordinary busy task, and
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def off(self) -> float:
-        """How much less was without budget, and lost to others, than gaps.
+        """Returns gaps minus exhausted and lost time, as a part of the gaps.
 
         A gap ends when the task runs: what others took before is in it.
         Below 0 there is more without budget than gaps.
@@ -111,7 +111,7 @@ class Watch:
 @contextlib.contextmanager
 def company(kind: str, machine: guests.Guests, host: hosts.Host
             ) -> Iterator[None]:
-    """What is busy on the same CPU."""
+    """Starts the busy neighbours on the same CPU."""
     if kind == 'ordinary':
         other = busy.Busy({_CPU}, 3600)
         try:

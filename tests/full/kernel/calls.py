@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which calls are made to both kernels, by interface.
+"""The calls that are made to both kernels, by interface.
 
 The values are small: the host keeps running with them.
 """

@@ -55,7 +55,7 @@ def text_of(report: dict[str, Any], name: str) -> str:
 
 
 def readings(host: pinned.Host) -> set[int]:
-    """What a host offers, in the words of each who says so; one number."""
+    """Reads a host's offer from each source; all must say one number."""
     summary, text = doctor()
     conf = nova_conf.CONF
     if 'nova_rt' not in conf:

@@ -69,7 +69,7 @@ def outcome(action: Callable[[], object]) -> str:
 
 
 class Disagreement(Exception):
-    """What the two did differently, after which calls."""
+    """A difference between both kernels, and the calls before it."""
 
 
 class Pair:
@@ -112,7 +112,7 @@ class Pair:
         self.compare()
 
     def _take(self, name: str, text: str) -> None:
-        """Of the root; what others hold there is not compared."""
+        """Writes to the root group of both kernels, without a comparison."""
         end = time.monotonic() + 2 * _QUIET_SECONDS
         self.kernel.write(self._emulated('', name), text)
         while outcome(lambda: self._write(self._real('', name), text)) != (
@@ -239,12 +239,12 @@ class Pair:
             self._hand_on(group)
 
     def _hand_on(self, group: str) -> None:
-        """On version 2, where no task is in it and others come below."""
+        """Lets a group of version 2 hand its controller to its children."""
         if self.version == 2 and group in calls.INNER:
             self.write(paths.SUBTREE, '+cpu', group)
 
     def rmdir(self, group: str) -> None:
-        """Without a budget: when the kernel returns it is luck."""
+        """Removes a group, unless its budget returns at a random time."""
         if self._holds(group):
             return
         self.both('rmdir', group, lambda: os.rmdir(self._real(group)),

@@ -99,7 +99,7 @@ class Domain:
 
     @property
     def pid(self) -> int:
-        """Of the process that keeps it."""
+        """Returns the pid of the process that keeps the guest."""
         if self._domains.kind.virt_type == 'lxc':
             return int(self.domain.ID())
         path = libvirtd.RUN / 'qemu' / f'{self.domain.name()}.pid'
@@ -114,7 +114,7 @@ class Domain:
         return group / 'vcpu0' if look.vcpu_groups else group
 
     def policies(self) -> set[int]:
-        """Of its threads that it was given a reservation for."""
+        """Returns the policies of the threads with a reservation."""
         keeper = set() if self._domains.look.vcpu_groups else {
             int(task) for task in os.listdir(f'/proc/{self.pid}/task')}
         return {os.sched_getscheduler(task)
@@ -122,7 +122,7 @@ class Domain:
 
 
 class Trial:
-    """What was tried on one kind of guests, and what they got.
+    """The steps that were tried on one kind of guests, and the shares.
 
     :ivar shares: (step, wanted, found)
     :ivar wrong: sentences
@@ -191,7 +191,7 @@ class Trial:
 
     @staticmethod
     def _tell(*what: object) -> None:
-        """As it goes: of a host that dies nothing else is left."""
+        """Prints each step at once: nothing else is left if the host dies."""
         print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
 
     def _expect_none(self, when: str) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How long the thread of an interrupt waits beside a reserved vCPU.
+"""The wait of an interrupt's thread beside a reserved vCPU.
 
 On PREEMPT_RT the handlers of interrupts are tasks.  A file is read from a
 device whose interrupt comes to the pCPU of a reservation, then what
@@ -10,7 +10,7 @@ and beside nothing: less than that the lab cannot measure.  CPUs of the lab
 take turns, so the thread sometimes waits until the other CPU has had its turn.
 As root, with two CPUs::
 
-    tools/lab.sh debian:13-rt --cpus 2 --icount -- \\
+    tools/lab.sh debian:13-rt --cpus 2 --icount -- \
         python -m tests.full.kernel.interrupts --seconds 4
 """
 
@@ -74,7 +74,7 @@ class Device:
         os.sched_setaffinity(self.thread, {cpu})
 
     def waits(self, seconds: float) -> dict[str, float]:
-        """Of the thread, the mean in ms; of who reads, median and longest."""
+        """Returns the thread's mean, and the reader's median and maximum."""
         wait, times = _waited(self.thread)
         took = []
         end = time.monotonic() + seconds

@@ -341,7 +341,7 @@ def spare(host: Host) -> None:
 
 
 def fifo_from_inside(host: Host) -> None:
-    """What has QEMU's rights cannot become SCHED_FIFO."""
+    """A program with QEMU's rights cannot become SCHED_FIFO."""
     with host.guest() as guest:
         host.enforcer.apply(guest.pid, claim(30_000, 100_000, host.cpu))
         child = os.fork()

@@ -33,7 +33,7 @@ _PATIENCE_SECONDS = 30
 
 
 class Wrong(Exception):
-    """What must not be, as a sentence."""
+    """A sentence about a state that must not be."""
 
 
 class Round:

@@ -102,7 +102,7 @@ class Soak:
 
     @staticmethod
     def tell(*what: object) -> None:
-        """As it goes: of a host that dies nothing else is left."""
+        """Prints each step at once: nothing else is left if the host dies."""
         print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
 
     # Operations.
@@ -145,7 +145,7 @@ class Soak:
             self.enforcer.release(guest.pid)
 
     def _end(self) -> None:
-        """As libvirt does it: the budget goes with the group."""
+        """Removes a group as libvirt does, so that its budget goes too."""
         guest = self._any([*self.claims, *self.free])
         if guest is not None:
             self._forget(guest)
@@ -191,7 +191,7 @@ class Soak:
         self.restart()
 
     def _measure(self) -> None:
-        """How much CPU time the busy tasks of each guest get."""
+        """Measures the CPU time of the busy tasks of each guest."""
         if not self.claims:
             return self._start()
         time.sleep(_SETTLE_SECONDS)

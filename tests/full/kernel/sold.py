@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How many CPUs of this kernel containers can reserve, and what they get.
+"""The CPUs of this kernel that containers can reserve, and their shares.
 
 A container of one pCPU reserves all that the host sells of each pCPU, until
 the kernel refuses; then the containers are busy beside an ordinary task on

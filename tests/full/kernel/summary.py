@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a long run of random operations came to, and whether that will do."""
+"""The result of a long run of random operations, and its verdict."""
 
 from collections.abc import Mapping, Sequence
 import contextlib
@@ -88,7 +88,7 @@ def complaints(log: str) -> list[str]:
 
 
 def kernel_log() -> str:
-    """What /dev/kmsg holds since the boot; empty where it cannot be read."""
+    """Returns /dev/kmsg since the boot; '' if it cannot be read."""
     found = []
     with contextlib.suppress(OSError):
         handle = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)

@@ -164,7 +164,7 @@ class Transitions:
         self.audit(guest)
 
     def audit(self, guest: machines.Machine) -> None:
-        """As nova-compute does it each minute; an error is not raised."""
+        """Audits as nova-compute does each minute; logs errors."""
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each.pid), each.pid,
                                    (claim,) if claim else ())
@@ -193,7 +193,7 @@ class Transitions:
         self.audit(guest)
 
     def stuck(self, guest: machines.Machine) -> None:
-        """As a release of busy vCPUs did it once; one audit must cure it.
+        """Makes a budget that one audit must repair.
 
         By a period that is long beside what two system calls take here, but
         a timer between them makes what no audit can cure.
@@ -266,7 +266,7 @@ class Transitions:
 
     @staticmethod
     def tell(*what: object) -> None:
-        """As it goes: of a run that is cut nothing else is left."""
+        """Prints each step at once, because the run may be cut."""
         print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
 
     def run(self, kind: str, count: int) -> None:
@@ -317,7 +317,7 @@ class Transitions:
 
 
 class Failures(logging.Handler):
-    """What an audit cannot do is in the log, and nowhere else."""
+    """A log handler: only the log has what an audit cannot do."""
 
     def __init__(self, transitions: Transitions) -> None:
         super().__init__(logging.ERROR)

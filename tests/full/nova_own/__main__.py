@@ -22,7 +22,7 @@ _PREFIX = 'nova.tests.functional.'
 
 
 def outcomes(variant, names):
-    """What became of each test, in a process of its own."""
+    """Returns the outcome of each test in a process of its own."""
     found = {}
     with tempfile.TemporaryFile('w+') as errors, subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-m',

@@ -134,5 +134,5 @@ def _emulate() -> None:
 
 
 def _metadata(domain: Any, kind: int, uri: str, flags: int) -> str:
-    """As of a guest that nobody has marked."""
+    """Returns the metadata of a guest without marks."""
     raise libvirt.libvirtError('it has no such metadata')

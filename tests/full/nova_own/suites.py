@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which of Nova's functional tests are run, by what they are about."""
+"""The functional tests of Nova that are run, by subject."""
 
 #: Modules, or classes, below ``nova.tests.functional``.
 SUITES = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the campaign tries, each cell with random values.
+"""The cells of the campaign, each with random values.
 
 A cell yields a place with a load in it.  Beside the place a neighbour keeps
 both CPUs busy, so that the host has no idle time.
@@ -150,7 +150,7 @@ def podman(rng: random.Random, python: str = '/usr/bin/python3'
 
 def musl(rng: random.Random) -> contextlib.AbstractContextManager[
         places.Place]:
-    """As *podman*, by a Python that was built with musl."""
+    """Runs as *podman* does, by a Python that was built with musl."""
     return podman(rng, os.environ['NOVA_RT_MUSL_PYTHON'])
 
 

@@ -41,7 +41,7 @@ _PODMAN = ('podman', '--cgroup-manager', 'cgroupfs', 'run', '--rm', '--quiet',
 
 @dataclasses.dataclass
 class Place:
-    """Where the probe runs.
+    """A place where the probe runs.
 
     :ivar prefix: starts a command there
     :ivar group: the group whose CPU time is the truth

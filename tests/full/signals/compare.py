@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the monitor tells of a server beside what is true of it."""
+"""The values of the monitor beside the truth about a server."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -15,7 +15,7 @@ PARTS = (0.5, 0.99)
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """What a load generator or a server's own log says.
+    """The truth, from a load generator or a server's own log.
 
     :ivar received, sent: bytes, seen from the server; None: not known
     :ivar noted_ns: the times that the client noted, ascending
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the monitor says that it cannot tell the requests."""
+        """Tells whether the monitor says that it cannot tell the requests."""
         return bool(self.server.unclear)
 
     @property
@@ -158,7 +158,7 @@ class Counted:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the monitor says that it cannot tell: it always can."""
+        """Always returns False: this monitor can always tell."""
         return False
 
     @property

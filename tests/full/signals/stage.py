@@ -38,7 +38,7 @@ def free_port() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """Where the servers run one after the other.
+    """The place where the servers run one after the other.
 
     :ivar folder: for configurations and logs; any user may enter it
     :ivar generator: the program of traffic.c
@@ -172,7 +172,7 @@ class Stage:
 
 
 def _is_open(port: int, peer: int) -> bool:
-    """Whether a server still has a connection to a port of a client."""
+    """Checks for open connections from a server to a client's port."""
     for name in ('tcp', 'tcp6'):
         for line in pathlib.Path(f'/proc/net/{name}').open():
             _, local, remote, state, *_ = line.split()

@@ -54,7 +54,7 @@ request = _module('nova_rt.services.compute.request',
 
 
 class _Server:
-    """As much of Nova's Instance as notes of hints are kept in."""
+    """The part of Nova's Instance that notes of hints need."""
 
     def __init__(self, notes: dict[str, str]) -> None:
         self.uuid = _SERVER
@@ -132,7 +132,7 @@ def _readable(read: Callable[[], Any]) -> str:
 
 
 def read(published: dict[str, Any]) -> dict[str, Any]:
-    """What this version makes of it; names of classes are not compared."""
+    """Returns what this version reads; names of classes are not compared."""
     return {
         'maps': {name: _map(stats)
                  for name, stats in published['maps'].items()},
@@ -145,7 +145,7 @@ def read(published: dict[str, Any]) -> dict[str, Any]:
 
 
 def takes(published: dict[str, Any]) -> dict[str, Any]:
-    """What this version sends to hosts that published this, beside others.
+    """Returns what this version sends to hosts with these maps.
 
     A host that names nothing in its map gets no server with NUMA cells or a
     mask.  A masked claim must be refused whole, or read with its mask.

@@ -170,7 +170,7 @@ class RealKernelTest(unittest.TestCase):
 
     @staticmethod
     def hand_on(parent: pathlib.Path, controller: str) -> None:
-        """Of version 2: groups have what their parent hands on."""
+        """Lets a group of version 2 hand a controller to its children."""
         handed_on = parent / 'cgroup.subtree_control'
         if handed_on.exists() and controller not in (
                 handed_on.read_text().split()):
@@ -178,7 +178,7 @@ class RealKernelTest(unittest.TestCase):
 
     @staticmethod
     def threads(group: pathlib.Path) -> list[int]:
-        """Those in a group that have not ended."""
+        """Returns the threads in a group that have not ended."""
         name = 'tasks' if (group / 'tasks').exists() else 'cgroup.threads'
         return [int(thread) for thread in (group / name).read_text().split()
                 if pathlib.Path(f'/proc/{thread}').exists()]

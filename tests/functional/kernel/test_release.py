@@ -25,14 +25,14 @@ class ReleaseTest(base.RealKernelTest):
         return base.budget(self.top)[0]
 
     def test_room(self) -> None:
-        """What libvirt leaves where nova-compute does not see a guest end."""
+        """libvirt leaves room if nova-compute does not see a guest end."""
         self.guest.rmdir()
         self.assertEqual(base.TOP_US, self.held())
         self.assertEqual(0, main.main(['release']))
         self.assertEqual(0, self.held())
 
     def test_groups(self) -> None:
-        """Those with a task keep what they have."""
+        """Groups with a task keep their budgets."""
         base.give(self.guest, 10_000)
         child = self.start()
         (self.guest / 'cgroup.procs').write_text(str(child.pid))

@@ -116,7 +116,7 @@ class TasksTest(base.RealKernelTest):
         self.assertEqual([self.keeper.pid], ordinary)
 
     def test_released_while_its_tasks_end(self) -> None:
-        """Those that no list shows any more run their last steps first."""
+        """Tasks that no list shows any more run their last steps first."""
         os.killpg(self.forker(), signal.SIGKILL)
         self.tasks.make_ordinary(
             self.group, self.interface.controller, self.keeper.pid)

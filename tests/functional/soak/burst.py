@@ -13,7 +13,7 @@ from tests.functional.soak import plan
 
 @dataclasses.dataclass
 class Result:
-    """What became of the requests.
+    """The outcomes of the requests.
 
     :ivar placed: by attempt
     :ivar refused: by the scheduler, where no host had room
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def share(self) -> float:
-        """Of the requests that fit, those that were placed."""
+        """Returns the placed part of the requests that fit."""
         placed = sum(self.placed.values())
         return placed / (placed + self.missed)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What holds after each operation.
+"""The invariants that hold after each operation.
 
 Told from what the database, Placement and the kernels store, with none of
 the code that keeps them.
@@ -202,7 +202,7 @@ def _expected(host: hosts.Host, pid: int, held: StoredClaim) -> Grants:
 
 def _check_parent(host: hosts.Host, group: str,
                   lanes: dict[int, tuple[int, int]], granted: Grants) -> None:
-    """On F1 the top one has all there is while any server has a budget."""
+    """Checks that F1's top group has all runtime exactly while needed."""
     if isinstance(host.kernel, rt_group_sched.Kernel) and (
             group.count('/') == 1):
         need({ppm(*pair) for pair in lanes.values()} == {CAP}, group,

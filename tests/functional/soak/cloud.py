@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova's API, conductor and compute manager do, told in short."""
+"""Short forms of Nova's API, conductor and compute manager."""
 
 from collections.abc import Iterable, Mapping
 import copy
@@ -36,7 +36,7 @@ REFUSED = (nova_exception.ComputeResourcesUnavailable, exception.RTError)
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What one asks for: a runtime in each period on each vCPU."""
+    """A request: a runtime in each period on each vCPU."""
 
     runtime: int
     period: int
@@ -92,7 +92,7 @@ class Build:
 
 @dataclasses.dataclass
 class Refusal:
-    """That the scheduler found no host, and what it looked at.
+    """The failure to find a host, and the view of the scheduler.
 
     :ivar room: the hosts where the request fits by the view that it had and
         by Placement, as told by code of the test
@@ -189,7 +189,7 @@ class Cloud:
 
     def room(self, scheduler: scheduling.Scheduler, wish: Wish,
              ignore: Iterable[str]) -> list[str]:
-        """Where one such server fits, as far as can be known."""
+        """Returns the hosts where this request fits, as far as is known."""
         return self._with_room(scheduler.host_manager.view, wish, ignore)
 
     def _with_room(self, view: Mapping[str, Any], wish: Wish,
@@ -353,7 +353,7 @@ def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
 
 
 def fits_in_cells(stats: Mapping[str, Any], wish: Wish, cells: int) -> bool:
-    """Whether some order of the cells has room: each order is tried."""
+    """Tries each order of the cells for room."""
     found = jsonutils.loads(stats['rt_map'])
     free = [sum(found['used'][cpu] + wish.ppm <= found['cap'] for cpu in cell)
             for cell in hosts.cells(cells)]
@@ -364,7 +364,7 @@ def fits_in_cells(stats: Mapping[str, Any], wish: Wish, cells: int) -> bool:
 
 def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
              ) -> bool:
-    """Whether all servers of a pCPU of a kernel without EDF keep time."""
+    """Checks that all servers of a pCPU keep time without EDF."""
     levels, tick, shortest = found['fixed']
 
     def level(period: int) -> int:

@@ -24,7 +24,7 @@ PCPUS = 4
 
 
 class Domain:
-    """Of libvirt: a container that is defined, and may run."""
+    """A domain of libvirt: a defined container, which may run."""
 
     def __init__(self, host: 'Host', uuid: str, vcpus: int,
                  cpus: tuple[int, ...]) -> None:
@@ -65,7 +65,7 @@ class Domain:
 
 
 class Driver(driver.RTLibvirtDriver):
-    """Without libvirt; all that is ours is inherited."""
+    """A driver without libvirt that inherits all code of nova-rt."""
 
     def __init__(self, host: 'Host') -> None:
         self._rt_host = host
@@ -76,7 +76,7 @@ class Driver(driver.RTLibvirtDriver):
         self._host.get_online_cpus = self._get_vcpu_available
 
     def start(self) -> None:
-        """As _rt_init, where the classes are what it makes of them."""
+        """Starts like _rt_init, whose classes exist already."""
         target = self.rt_reservations.enforcer = self._rt_find()
         assert target is not None
         self._rt_reconciler = reconcile.Reconciler(target)
@@ -133,13 +133,13 @@ class _Connection:
 
 
 def init(self: Any, virtapi: Any, read_only: bool = False) -> None:
-    """For Nova's driver below ours."""
+    """Replaces the method of Nova's driver."""
     self.virtapi, self._host = virtapi, _Connection()
 
 
 def update_provider_tree(self: Any, tree: Any, nodename: str,
                          allocations: Any = None) -> None:
-    """For Nova's driver below ours."""
+    """Replaces the method of Nova's driver."""
     tree.update_inventory(nodename, {
         name: {'total': total, 'reserved': 0, 'min_unit': 1,
                'max_unit': total, 'step_size': 1, 'allocation_ratio': ratio}
@@ -149,7 +149,7 @@ def update_provider_tree(self: Any, tree: Any, nodename: str,
 
 
 class Host:
-    """What lasts when nova-compute is started anew: kernel and domains."""
+    """The kernel and the domains, which outlast nova-compute."""
 
     def __init__(self, name: str, kernel: str, cloud: Any) -> None:
         self.name = name

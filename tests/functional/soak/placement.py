@@ -19,7 +19,7 @@ _VERSION = '1.36'
 
 
 class Allocations:
-    """What get_allocations_for_resource_provider returns."""
+    """The result of get_allocations_for_resource_provider."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.allocations = found

@@ -81,7 +81,7 @@ class Scheduler(manager.SchedulerManager):
         self.host_manager.refresh()
 
     def select(self, spec: Any, wanted: list[str]) -> list[list[Any]]:
-        """For each server a host and alternates.
+        """Returns a host and alternates for each server.
 
         :raises NoValidHost: some do not fit
         """

@@ -35,7 +35,7 @@ class Results:
 
 @functools.cache
 def results() -> Results:
-    """Once in each process; the files are kept until the module is done."""
+    """Runs once in each process, and keeps the files for the module."""
     directory = tempfile.TemporaryDirectory()
     unittest.addModuleCleanup(directory.cleanup)
     csars = _csars(Path(directory.name))
@@ -107,7 +107,7 @@ def _v2(packages: dict[str, Case]) -> dict[str, Case]:
 
 def _controls(packages: dict[str, Case], stacks: dict[str, Case]
               ) -> dict[str, Case]:
-    """What must be seen to fail: Tacker's user data, a key of nobody."""
+    """Returns cases that must fail: Tacker's user data, an unknown key."""
     request = samples.request('sol001-hints', 'instantiate')
     del request['additionalParams']
     vnf = userdata.Vnf(packages['sol001-hints'])
@@ -119,7 +119,7 @@ def _controls(packages: dict[str, Case], stacks: dict[str, Case]
 
 
 def _seen(stacks: dict[str, Case]) -> dict[str, list[Any]]:
-    """For each stack its servers' names and what Nova sees of them."""
+    """Returns each stack's server names and what Nova sees of them."""
     made = layers.run('heat_bodies', list(stacks.values()))
     wanted = [{'body': server['body'], 'extra_specs': _extra_specs(server)}
               for stack in made if isinstance(stack, list)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the samples are, and the reservations that each must end in."""
+"""The samples, and the reservations that each must result in."""
 
 from collections.abc import Iterator
 import json

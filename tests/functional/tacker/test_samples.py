@@ -82,7 +82,7 @@ class SamplesTest(unittest.TestCase):
             for name in samples.PACKAGED})
 
     def test_v1(self):
-        """In v1-tosca a policy wins over the requirements of the VDU."""
+        """In v1-tosca, a policy wins over the requirements of the VDU."""
         self.assert_seen({'v1-tosca': [[50000, 100000]],
                           'v1-userdata': [[60000, 100000]]})
 

@@ -38,7 +38,7 @@ class PackagesTest(unittest.TestCase):
         self.compare(lacking)
 
     def compare(self, packages):
-        """How many are taken, of packages without a file each."""
+        """Checks how many packages are accepted without one file each."""
         directory = pathlib.Path(self.enterContext(
             tempfile.TemporaryDirectory()))
         cases = []

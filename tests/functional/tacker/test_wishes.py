@@ -107,7 +107,7 @@ class Life:
 
     @property
     def refused(self):
-        """With a wish that this operation cannot give."""
+        """Tells whether the operation must refuse the wish."""
         return (self.wish == _WRONG or self.operation in _OTHERS
                 and self.wish != _NO)
 
@@ -155,7 +155,7 @@ def _lives():
 
 
 def _failing(life, steps):
-    """The same life with each step failing, and what is done then."""
+    """Yields the same life with each step failing, and the next steps."""
     for number, step in enumerate(steps, 1):
         if life.operation not in _NO_ROLLBACK:
             yield dataclasses.replace(life, fail=number, then='rollback')
@@ -190,7 +190,7 @@ class WishesTest(unittest.TestCase):
         self.lived(failing)
 
     def test_the_way_back(self):
-        """From what user data of Tacker keep, which look at nothing."""
+        """Tacker's user data, which read nothing, allow the way back."""
         life = Life('individual', 'plain', 'heal', _WRONG)
         case = life.case(self.packages)
         heal = case['steps'][-1]['body']['additionalParams']
@@ -249,7 +249,7 @@ class WishesTest(unittest.TestCase):
             self.assertGreater(last['made'], 0)
 
     def lived(self, lives):
-        """What each is told; each is compared with the tables."""
+        """Compares the answers of each life with the tables."""
         told = layers.run('lives', [life.case(self.packages)
                                     for life in lives])
         for life, steps in zip(lives, told, strict=True):
@@ -329,7 +329,7 @@ _UNNAMED = dict.fromkeys(('lcm-operation-user-data',
 
 
 def _request(name, **parameters):
-    """Of the sample, with other parameters, but for those that are None."""
+    """Returns the sample's request with other parameters; None drops one."""
     body = samples.request('change-vnfpkg', name)
     return {**body, 'additionalParams': {
         key: value for key, value in {

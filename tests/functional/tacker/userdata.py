@@ -20,7 +20,7 @@ _TACKER = Path(importlib.util.find_spec('tacker').origin).parent
 
 
 class Failed(Exception):
-    """What the operator is told."""
+    """The message to the operator."""
 
 
 def call(operation, request, instance, root, rollback=False, **grant):

@@ -78,7 +78,7 @@ def _vnfd(form: str, version: str, mask: str) -> Json:
 
 
 def _policies(listed: list[Json], form: str) -> list[Json]:
-    """Those of VDU1 are web's; db has but a number of servers."""
+    """Returns the policies: web has VDU1's, db only a number of servers."""
     text = yaml.safe_dump(listed).replace('VDU1', 'web')
     if form == 'single':
         text = text.replace('number_of_instances: 2',

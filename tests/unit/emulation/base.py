@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the tests of the emulated kernels share."""
+"""The common part of the tests of the emulated kernels."""
 
 import errno
 import os

@@ -34,7 +34,7 @@ class WriteTest(base.EmulationTest):
         self.assert_dies(lambda: self.kernel.write_data(path, data[count:]))
 
     def test_the_rest_is_another_number(self) -> None:
-        """What a loop over short writes leaves, where nobody watches."""
+        """A loop over short writes leaves a wrong number that nobody sees."""
         self.kernel.resend_kills = False
         path = self.path('/a', scalars.RUNTIME)
         self.assert_ok(self.period('/a', 500_000), self.runtime('/a', 1_000))
@@ -221,7 +221,7 @@ class DeathTest(base.EmulationTest):
         self.assert_ok(self.runtime('/a', 2))
 
     def test_remove_it_at_once(self) -> None:
-        """As libvirt does; the kernel lives, and forgets the groups."""
+        """libvirt removes the groups; the kernel lives, and forgets them."""
         self.kernel.exit(7)
         for group in ('/a/b', '/a/c', '/a'):
             self.kernel.rmdir(group)
@@ -239,7 +239,7 @@ class DeathTest(base.EmulationTest):
 
 
 class V2Test(base.EmulationTest):
-    """The same files on cgroup v2."""
+    """The tests of the same files on cgroup v2."""
 
     name = 'F2-v2'
 

@@ -79,7 +79,7 @@ class F4Test(MaxTest):
                        self.max('/a', 'max 0'))
 
     def test_where_real_time_tasks_run(self) -> None:
-        """Without numbers in the root group; with 0, nowhere."""
+        """They run without numbers in the root group; with 0, nowhere."""
         self.task('/a/b')
         self.task('/', base.FIFO, 8)
         self.assert_ok(self.policy(7, base.FIFO), self.policy(7, base.OTHER))
@@ -189,7 +189,7 @@ class F5Test(MaxTest):
         self.assertEqual([], self.kernel.over_cap(900_000))
 
     def test_exact(self) -> None:
-        """Where 20 bits would leave room for one us more."""
+        """With 20 bits there would be room for one us more."""
         self.assert_ok(self.max('/', '950000 1000000'),
                        self.max('/a', '900000 1000000'))
         self.assertEqual('EINVAL', self.max('/d', '50001 1000000'))

@@ -12,7 +12,7 @@ from lab import programs
 
 
 def bzimage(release: str) -> bytes:
-    """As much of an image as names its release."""
+    """Returns the part of an image that names its release."""
     header = bytearray(0x400)
     header[0x202:0x206] = b'HdrS'
     struct.pack_into('<H', header, 0x20e, 0x100)

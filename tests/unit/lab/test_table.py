@@ -68,7 +68,7 @@ class RowTest(unittest.TestCase):
                     doctor, tried)).sells)
 
     def test_guests(self):
-        """What was tried, what is proven, and the worst share of all."""
+        """The table has the trials, the proofs, and the worst share of all."""
         found = booted(
             jobs.Result('pinned', 0, 1, '{}'),
             jobs.Result('tcg', 1, 1, json.dumps({'worst': 0.2}, indent=1)),

@@ -37,7 +37,7 @@ class PluginTest(base.BaseTestCase):
                         conf.nova_rt.period_us)
 
     def test_tests_are_found_without_a_cloud(self):
-        """In a process of its own: Tempest's options are global."""
+        """The test has a process of its own: Tempest's options are global."""
         directory, top = plugin.NovaRtTempestPlugin().load_tests()
         elsewhere = self.useFixture(fixtures.TempDir()).path
         found = subprocess.run(
@@ -54,7 +54,7 @@ class PluginTest(base.BaseTestCase):
 
 
 def _ids(path):
-    """Of each test of a file; one without has none in Tempest's eyes."""
+    """Returns the ids of a file's tests; Tempest ignores tests without one."""
     text = path.read_text()
     ids = re.findall(r"idempotent_id\('(.*)'\)", text)
     tests = re.findall(r'^    def test_', text, re.MULTILINE)

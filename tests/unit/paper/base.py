@@ -43,7 +43,7 @@ class ServerTestCase(unittest.TestCase):
 
 
 def found(sent_us, responses_us, used_us=None, size=128, late_us=0):
-    """What a client prints for requests of WORK_US; None: no reply.
+    """Returns a client's output for requests of WORK_US; None: no reply.
 
     :param late_us: of all requests, or of each
     """

@@ -45,7 +45,7 @@ class ValueTest(unittest.TestCase):
     @hypothesis.given(strategies.lists(strategies.floats(50, 5000),
                                        min_size=1, max_size=4))
     def test_runs_together(self, means):
-        """As if all their requests were of one run."""
+        """The pooled runs count as one run with all their requests."""
         runs = [exponential(number, mean)
                 for number, mean in enumerate(means)]
         point = base.measured_point(*runs)

@@ -34,7 +34,7 @@ class PublishedTest(unittest.TestCase):
 
 
 def runs(factor):
-    """Of a point of each row: their mean is this times the exact model's."""
+    """Returns a run of each row with this times the exact model's mean."""
     for row in published.TABLE3:
         for point in points.curve((100,), row.size, row.load, row.share):
             said = base.measured_point([1], point=point).predicted['exact']

@@ -97,7 +97,7 @@ class TestCase(unittest.TestCase):
         self.cloud = cloud.Cloud(self.compute, self.placement)
 
     def run_command(self, kind, *words):
-        """What a command returns to cliff."""
+        """Runs a command; returns what the command returns to cliff."""
         manager = types.SimpleNamespace(
             rt=self.cloud, auth_ref=types.SimpleNamespace(project_id='own'))
         app = types.SimpleNamespace(client_manager=manager)
@@ -106,6 +106,6 @@ class TestCase(unittest.TestCase):
             command.get_parser('test').parse_args(words))
 
     def rows(self, kind, *words):
-        """The same as texts, as a person reads them."""
+        """Returns the rows as texts, as a person reads them."""
         _, rows = self.run_command(kind, *words)
         return [[str(cell) for cell in row] for row in rows]

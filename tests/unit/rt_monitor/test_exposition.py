@@ -218,7 +218,7 @@ class ExpositionTest(unittest.TestCase):
 class ConventionTest(unittest.TestCase):
 
     def test_only_summaries_have_quantiles(self):
-        """As ``promtool check metrics`` has it."""
+        """``promtool check metrics`` has the same rule."""
         for family in metrics.families(full()):
             quantiles = any('quantile="' in line for line in family.lines)
             self.assertEqual(family.kind == 'summary', quantiles,

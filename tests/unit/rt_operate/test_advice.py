@@ -65,7 +65,7 @@ class AdviceTest(unittest.TestCase):
         self.assertGreater(found.wanted.share, self.advise().wanted.share)
 
     def test_variation(self):
-        """Of 300 parts of 100 requests with random CPU times."""
+        """The test has 300 parts of 100 requests with random CPU times."""
         rng = random.Random(seeds.seed())  # noqa: S311
         for shape in (1.0, 4.0):
             work = functools.partial(rng.gammavariate, shape, 1e-3 / shape)
@@ -76,7 +76,7 @@ class AdviceTest(unittest.TestCase):
             self.assertLess(found, 1.6 / shape)
 
     def test_moments_of_reading_differ(self):
-        """What is read too late in one part is missing in the next."""
+        """CPU time that one part reads too late is missing in the next."""
         rng = random.Random(seeds.seed())  # noqa: S311
         late = [rng.uniform(-0.01, 0.01) for _ in range(301)]
         found = dataclasses.replace(PLAIN, counts=[100] * 300, cpu_parts_s=[

@@ -48,7 +48,7 @@ def admit(state, requests, policy):
 
 
 def all_fit(state, requests):
-    """Whether all fit, one after the other."""
+    """Checks whether all claims fit, one after the other."""
     for vcpus, wanted in requests:
         if not cpus.fits(state, vcpus, wanted):
             return False
@@ -251,7 +251,7 @@ class InvariantTest(base.BaseTestCase):
                       st.integers(0, 1_000_000), st.booleans())
     @unit.PROPERTY
     def test_rounding_against_exact_arithmetic(self, shares, cap, replicated):
-        """What holds precisely, for n claims on one pCPU.
+        """The bounds of rounding, for n claims on one pCPU.
 
         All admitted: the exact sum is within the cap.  Exact sum + n ppm
         (less than 1 ppm is lost per claim) within the cap: all admitted.
@@ -279,7 +279,7 @@ class InvariantTest(base.BaseTestCase):
 
 
 def siblings(state, smt, width=2):
-    """The same host with cores of *width* neighbouring pCPUs."""
+    """Returns the same host with cores of *width* neighbouring pCPUs."""
     return dataclasses.replace(
         state, smt=smt, cores=tuple(cpu // width for cpu in state.cpus))
 

@@ -13,7 +13,7 @@ from tests.unit import base
 
 
 def placed(state, vcpus, wanted):
-    """How many servers worst_fit places, one after the other."""
+    """Returns how many servers worst_fit places one after the other."""
     for number in range(10_000):
         chosen = cpus.fit(state, vcpus, wanted, policies.worst_fit)
         if chosen is None:

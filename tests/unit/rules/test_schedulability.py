@@ -83,7 +83,7 @@ class HoldsTest(base.BaseTestCase):
         self.assertTrue(rule(min_period_us=10_000).holds([ms(0.1, 10)]))
 
     def test_an_overrun_counts(self):
-        """That of the other one, and that of its own before the refill."""
+        """Overruns count: the other server's and its own before a refill."""
         servers = [ms(4, 12), ms(4, 16)]
         self.assertTrue(rule(tick_us=2000).holds(servers))
         self.assertFalse(rule(tick_us=2001).holds(servers))

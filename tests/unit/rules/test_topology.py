@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: that Nova sees the same topology in a flavor."""
+"""Tests that Nova sees the same topology in a flavor as nova-rt."""
 
 import itertools
 

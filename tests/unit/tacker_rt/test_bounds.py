@@ -30,7 +30,7 @@ _MANY = 2_000
 class BoundsTest(base.BaseTestCase):
 
     def compared(self, function):
-        """How many pairs of words were compared."""
+        """Returns how many pairs of words were compared."""
         with mock.patch.object(
                 difflib.SequenceMatcher, 'set_seq1', autospec=True,
                 side_effect=difflib.SequenceMatcher.set_seq1

@@ -196,7 +196,7 @@ class TranslateTest(base.BaseTestCase):
               '{ get_resource: VDU_A }', '# no', 'true; touch x; true : 1',
               '\ttab', 'ü', "''", '2026-11-22')
     def test_texts_come_out_as_they_are(self, text):
-        """In the texts of a VNF, and once more through the output."""
+        """The texts pass through the VNF and once more through the output."""
         path = self.vnfd()
         content = yaml.safe_load(path.read_text())
         node = content['topology_template']['node_templates']['VDU_A']
@@ -249,7 +249,7 @@ class TranslateTest(base.BaseTestCase):
               ({'get_input': 'x'}, {'get_param': 'x'}))
     @ddt.unpack
     def test_functions(self, function, value):
-        """As the value of a property, and deeper."""
+        """A function may be the value of a property, or deeper."""
         self.assertEqual(value, self.functions(function)['user_data'])
         self.assertEqual(
             {'a': value, 'b': 'c'},
@@ -411,7 +411,7 @@ class WithoutReservationTest(base.BaseTestCase):
     """Installing this package changes no VNF without a reservation."""
 
     def texts(self, path):
-        """What Tacker gets of heat-translator, or what that raises."""
+        """Returns heat-translator's texts for Tacker, or its error."""
         try:
             tosca = tosca_template.ToscaTemplate(str(path), {})
             return tosca_translator.TOSCATranslator(
@@ -455,7 +455,7 @@ def _without_keys(text):
 
 @ddt.ddt
 class ExtensionTest(base.BaseTestCase):
-    """In processes that have imported nothing yet."""
+    """The tests in processes that have imported nothing yet."""
 
     @ddt.data(('toscaparser.tosca_template',
                'translator.hot.tosca_translator'),

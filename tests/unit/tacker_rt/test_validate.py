@@ -83,7 +83,7 @@ class PackageTest(base.BaseTestCase):
         path.write_text(path.read_text().replace(old, new))
 
     def problems(self, asked=_NOTHING, directory=False):
-        """Of the CSAR; the same of the *directory* that it is made from."""
+        """Returns the CSAR's problems, equal to those of its *directory*."""
         path = self.folder / 'p.csar'
         with zipfile.ZipFile(path, 'w') as archive:
             for file in sorted(self.package.rglob('*')):
@@ -273,7 +273,7 @@ resources:
              'reservations; remove the reservation.'], self.problems())
 
     def test_two_flavours_with_vdus_of_equal_names(self):
-        """In a package, and where a VNFD that imports both is validated."""
+        """A package has both, and so has a VNFD that imports both."""
         vnfd = self.package / 'Definitions' / 'vnfd.yaml'
         other = vnfd.read_text().replace('flavour_id: simple',
                                          'flavour_id: other')

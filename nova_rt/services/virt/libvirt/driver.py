@@ -197,7 +197,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     @property
     def rt_tally(self) -> report.Tally:
-        """What this nova-compute has counted."""
+        """The counts of this nova-compute."""
         self._rt_counts.missed = self.rt_reservations.missed
         return self._rt_counts
 

@@ -56,7 +56,7 @@ class Reconciler:
 
     @property
     def corrected(self) -> int:
-        """How many budgets the last audit corrected."""
+        """The number of budgets that the last audit corrected."""
         return self._corrected
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What KVM adds to a reservation, and an emulated CPU hides: figures.
+"""The costs that KVM adds to a reservation and an emulated CPU hides.
 
 They mean something where the clock is deterministic, and are judged there.
 """
@@ -63,7 +63,7 @@ def _halt_poll(nanoseconds: int) -> Iterator[None]:
 
 
 def big_lock(host: hosts.Host) -> None:
-    """How soon QEMU answers while a vCPU is throttled.
+    """Measures how soon QEMU answers while a vCPU is throttled.
 
     One that is inside of QEMU then keeps its lock for the rest of the
     period: at most twice until the answer.
@@ -118,7 +118,7 @@ def workers(host: hosts.Host) -> None:
 
 
 def no_reset_on_fork(host: hosts.Host) -> None:
-    """Why the enforcer sets the flag: without it no guest ever runs.
+    """Checks that a guest runs only if the enforcer sets the flag.
 
     Where KVM's worker is a thread of QEMU the first run of a vCPU makes it,
     which SCHED_DEADLINE forbids; elsewhere it is a thread of the kernel.

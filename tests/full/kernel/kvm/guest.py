@@ -50,7 +50,7 @@ class Guest(abc.ABC):
                 in pathlib.Path(f'/proc/{self.pid}/task').iterdir()}
 
     def threads(self) -> dict[int, str]:
-        """Those too that the kernel runs for it, in its groups."""
+        """Returns the threads in its groups, also those of the kernel."""
         found = self.own_threads()
         for top in self.groups:
             for file in ('tasks', 'cgroup.threads'):
@@ -88,7 +88,7 @@ def groups_of(pid: int) -> tuple[pathlib.Path, ...]:
 
 
 def affinity(thread: int) -> set[int]:
-    """Where it may run; nowhere if it has ended."""
+    """Returns the CPUs of a thread; none if the thread has ended."""
     try:
         return os.sched_getaffinity(thread)
     except ProcessLookupError:

@@ -42,7 +42,7 @@ class Maker(Protocol):
 
 
 class Host:
-    """What all cases have in common.
+    """The host and the results that all cases share.
 
     :ivar deterministic: whether the clock goes by instructions
     :ivar spare: for emulators, where there are CPUs enough
@@ -218,6 +218,6 @@ def punctual() -> Iterator[None]:
 
 
 def summary(milliseconds: Sequence[float]) -> dict[str, float]:
-    """Of times that were measured."""
+    """Returns a summary of measured times."""
     return {'median': round(statistics.median(milliseconds), 2),
             'max': round(max(milliseconds), 2)}

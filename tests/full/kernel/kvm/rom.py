@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a guest runs: 64 KiB of our own, assembled when it is needed."""
+"""The code of a guest: 64 KiB of our own, assembled when needed."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ _SOURCE = pathlib.Path(__file__).with_name('guest.S')
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What each vCPU does for ever; see guest.S.
+    """The endless work of a vCPU; see guest.S.
 
     :ivar tick_ns: how often its own timer wakes it, for TIMER
     :ivar rounds: what it computes then, in rounds of two instructions

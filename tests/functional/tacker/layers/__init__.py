@@ -15,7 +15,7 @@ class LayerFailed(Exception):
 
 
 def run(name, cases):
-    """What a layer makes of many cases, in order."""
+    """Returns the answers of a layer to many cases, in order."""
     done = subprocess.run(
         [sys.executable, _HERE / f'{name}.py'], input=json.dumps(cases),
         capture_output=True, text=True, check=False)

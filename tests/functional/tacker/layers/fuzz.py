@@ -77,7 +77,7 @@ def _run(argv):
 
 
 def _findings(case, argv, accepted, watched):
-    """What is wrong with one case, and its exit status."""
+    """Returns the mistakes of one case, and its exit status."""
     known = _listed(case)
     tempfile.tempdir = str(case.temporary)
     with watched.over(case.inside, case.out, case.csar, case.temporary,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Heat: what it would send to Nova for each of many stacks.
+"""Runs in Heat: the requests to Nova for each of many stacks.
 
 JSON in: a list of {template, files, parameters}.  JSON out: for each, its
 servers as {name, body, flavor}, where *body* is the request to create the

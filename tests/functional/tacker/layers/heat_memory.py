@@ -77,7 +77,7 @@ class Stack:
 
 
 def patched():
-    """What of Heat would ask other services."""
+    """Replaces the parts of Heat that ask other services."""
     return (
         mock.patch.object(heat_server.Server, 'validate', return_value=None),
         mock.patch.object(constraints.CustomConstraint, 'validate',
@@ -98,7 +98,7 @@ class Heat:
         self._clock = datetime.datetime(2026, 1, 1)
 
     def order_failure(self, number):
-        """Of the so many-th step from now, from 1; None for none."""
+        """Lets a later step fail: 1 is the next one; None lets none fail."""
         self.steps, self.fail_at = [], number
 
     def _step(self, what):
@@ -279,7 +279,7 @@ def _flavors_first(item):
 
 
 def _child_template(one, child):
-    """That of the nested stack of a resource."""
+    """Returns the template of the nested stack of a resource."""
     if not isinstance(one, autoscaling_group.AutoScalingResourceGroup):
         template = one.child_template()
         return getattr(template, 't', template)

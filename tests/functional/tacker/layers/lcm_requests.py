@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker: what its v2 API says of requests.
+"""Runs in Tacker: the answers of its v2 API to requests.
 
 JSON in: a list of {operation, body}.  JSON out: for each null, or why it
 would be answered with 400.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker and Heat: lives of VNFs, operation by operation.
+"""Runs in Tacker and Heat: lives of VNFs, operation by operation.
 
 JSON in: a list of {packages, flavors, steps}: CSARs by name, of which the
 first is instantiated; extra specs by flavor; and steps {operation, body,
@@ -99,7 +99,7 @@ class _Life:
                 'heat': self.heat.steps}
 
     def _reservation(self, server):
-        """As Nova takes it: hints win over the flavor, key by key."""
+        """Returns Nova's reservation: hints win over the flavor by key."""
         specs = self._specs(server)
         hints = server.properties['scheduler_hints'] or {}
         return [hints.get(key, specs.get(f'hw:{key}')) for key in _KEYS]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Nova: what it and nova_rt make of requests to create servers.
+"""Runs in Nova: the reservations of requests to create servers.
 
 JSON in: a list of {body, extra_specs}, the latter of the flavor.  JSON out:
 for each, the reservation that the scheduler would see, as [runtime, period],

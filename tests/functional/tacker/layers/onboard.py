@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker: what it reads of packages when they are on-boarded.
+"""Runs in Tacker: what it reads from packages at on-boarding.
 
 JSON in: a list of {name, csar, directory}; each CSAR is unpacked into the
 directory of its name in the given one.  JSON out: for each {vnfd, flavours,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What was accepted, read a second time as plainly as can be.
+"""A second, plain reading of what was accepted.
 
 Each function gets the case and the last path that the command was given,
 and returns what differs, in words.
@@ -23,7 +23,7 @@ def _is_open(value):
 
 
 def _differ(expected, hints):
-    """What VDUs should have had, for those that have something else.
+    """Returns a sentence for each VDU with wrong hints.
 
     :param hints: by VDU; those it lacks are not looked at
     """
@@ -66,7 +66,7 @@ def translated(case, path):
 
 
 def _carried(name, template):
-    """What the server has, by its hints or by a flavor that is made."""
+    """Returns what the server has by its hints or by a made flavor."""
     resources = template['resources']
     flavor = resources.get(f'{name}_flavor', {}).get('properties', {})
     said = {key.removeprefix('hw:'): value for key, value in (
@@ -76,7 +76,7 @@ def _carried(name, template):
 
 
 def _value(value, template):
-    """That of a parameter is its default, if it has one."""
+    """Returns a value; a parameter stands for its default, if any."""
     if not isinstance(value, dict):
         return value
     return template['parameters'][value['get_param']].get('default', value)

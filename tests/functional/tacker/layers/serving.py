@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the scripts here share: a JSON list in, the result for each out."""
+"""The loop of these scripts: a JSON list in, a list of results out."""
 
 from collections.abc import Callable
 import json

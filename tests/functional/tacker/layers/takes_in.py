@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker: does it take packages in?
+"""Runs in Tacker: tells whether Tacker accepts packages.
 
 JSON in: a list of {name, csar, directory}.  JSON out: for each null, or why
 it refuses the package.

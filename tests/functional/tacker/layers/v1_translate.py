@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker: the template that its v1 API makes of a VNFD without base HOT.
+"""Runs in Tacker: v1's template of a VNFD without base HOT.
 
 JSON in: a list of {root, flavour}, the place of an on-boarded package, and
 without_plugin for heat-translator as it is without our entry point.  JSON

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""In Tacker: what v1 user data gives, read as the v1 driver reads it.
+"""Runs in Tacker: v1 user data's results, read as the v1 driver does.
 
 JSON in: a list of {root, flavour, request}.  JSON out: for each {template,
 files, parameters} for Heat.  To instantiate, Tacker imports the class by its

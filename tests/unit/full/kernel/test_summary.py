@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When a long run on a real kernel will do, and when not."""
+"""The verdict on a long run on a real kernel."""
 
 import collections
 import dataclasses

@@ -11,7 +11,7 @@ from nova_rt.machine.host import interrupts
 
 
 class Files:
-    """Those that are given; no others are there."""
+    """The given files; no others exist."""
 
     def __init__(self, **found: str) -> None:
         self.found = {'/' + path.replace('_', '/'): text

@@ -25,7 +25,7 @@ GROUPS = '/proc/2/task/2/cgroup'
 class TroubleTest(base.DoctorTest):
 
     def trouble(self, *layers: base.Files, **more: str) -> str:
-        """Of the files, with those of a process in *more* anew."""
+        """Returns the trouble; *more* replaces files of a process."""
         return namespaces.trouble(self.host(*layers, {
             f'/proc/self/{name}': text for name, text in more.items()}))
 
@@ -47,7 +47,7 @@ class TroubleTest(base.DoctorTest):
         self.assertIn('pid_mode', namespaces.trouble(host))
 
     def test_hidden_tasks(self) -> None:
-        """As root without the capability, or another user, sees it."""
+        """Root without the capability and other users see no hidden task."""
         self.assertIn('hidepid', namespaces.trouble(self.host(
             V2, refused={'/proc/2/task/2/stat': base.EPERM})))
 

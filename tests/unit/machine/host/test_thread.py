@@ -37,7 +37,7 @@ class ThreadTest(unittest.TestCase):
         self.assertFalse(thread.is_runnable(self.asleep))
 
     def test_time(self) -> None:
-        """Of the thread, and not of its process."""
+        """The time is the thread's, and not its process's."""
         before = thread.ran_ns(self.own)
         while thread.ran_ns(self.own) < before + 20_000_000:
             pass

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the tests of nova_rt.kernel share: emulated kernels."""
+"""Emulated kernels for the tests of nova_rt.machine.kernel."""
 
 from collections.abc import Callable, Iterator
 import os
@@ -35,7 +35,7 @@ DEEPER = '/machine.slice/machine-lxc\\x2d8.scope/libvirt'
 
 
 def budget(runtime: int, period: int, *cpus: int) -> base.Budget:
-    """On pCPU 0 unless told."""
+    """Returns a budget, by default on pCPU 0."""
     return base.Budget(dict.fromkeys(cpus or (0,), runtime), period)
 
 
@@ -64,14 +64,14 @@ def enable(kernel: emulation.Kernel, group: str, *controllers: str) -> None:
 
 
 def rmdir(kernel: emulation.Kernel, group: str) -> None:
-    """What libvirt does to a group: with its budget, in all hierarchies."""
+    """Removes a group as libvirt does: with its budget, in all hierarchies."""
     kernel.rmdir(group)
     if kernel.version == 1:
         kernel.rmdir_cpuset(group)
 
 
 def mount(kernel: emulation.Kernel, controller: str = 'cpu') -> str:
-    """Of the hierarchy that has a controller."""
+    """Returns the mount point of the hierarchy that has a controller."""
     return next(point for point, kind, options in kernel.mounts()
                 if kind == 'cgroup2' or controller in options.split(','))
 
@@ -115,7 +115,7 @@ def _class(name: str) -> type[base.KernelInterface]:
 
 def interface_on(kernel: emulation.Kernel, kind: str,
                  ppm: int = CAP) -> tree.TreeInterface:
-    """As nova-compute has it after its start; not detected, for speed."""
+    """Returns an interface as after nova-compute's start; detects nothing."""
     hierarchy = survey.hierarchy_of(kernel)
     assert hierarchy is not None
     enable(kernel, '/', 'cpu')

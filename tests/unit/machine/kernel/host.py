@@ -54,7 +54,7 @@ class Broken(BaseException):
 
 @dataclasses.dataclass
 class Fault:
-    """What happens at the *nth* write, counted from 0.
+    """A fault at the *nth* write, counted from 0.
 
     :ivar number: errno of the write; 0: the process is killed before it,
         which is the same as right after the one before
@@ -116,7 +116,7 @@ class Host:
 
     @property
     def late(self) -> bool:
-        """Whether the kernel may still count a group that was removed."""
+        """Checks whether the kernel may still count a removed group."""
         return (self.kernel.clock.now
                 <= self._removed_at + self.kernel.late_seconds)
 
@@ -138,7 +138,7 @@ class Host:
             raise base.refuse(number)
 
     def check(self) -> None:
-        """What must hold between operations."""
+        """Checks the invariants between operations."""
         wrong = self.kernel.over_cap(CAP)
         wanted = {group: values for guest, claim in self.claims.items()
                   for group, values in grants(
@@ -223,7 +223,7 @@ class Host:
 
     def reconcile(self, wanted: Mapping[layout.Layout, claims.RTClaim]
                   ) -> None:
-        """What a new process does: lower first, then raise, then settle."""
+        """Reconciles as a new process: lowers, raises, then settles."""
         self.restart()
         for guest in list(self.present):
             if guest not in wanted:
@@ -336,7 +336,7 @@ def grants(interface: kernel_base.KernelInterface, cpus: int,
 
 
 def _groups(guest: layout.Layout) -> list[str]:
-    """From the top down."""
+    """Yields the groups from the top down."""
     scope = os.path.dirname(guest.domain)
     return [*([scope] if scope != TOP else []), guest.domain, *guest.vcpus]
 
@@ -364,7 +364,7 @@ def claim(runtime: int, period: int, chosen: Iterable[int]
 
 @contextlib.contextmanager
 def explained(host: Host, note: str) -> Iterator[None]:
-    """What led to a failure, to be read in the report."""
+    """Returns the steps before a failure, for the report."""
     try:
         yield
     except (Broken, emulation.HostDied, Exception) as error:

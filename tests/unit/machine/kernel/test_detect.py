@@ -40,7 +40,7 @@ class DetectTest(base.EveryKernelTest):
         self.interface_name = base.KERNELS[self.kind].interface
 
     def _by_names(self, kernel: emulation.Kernel) -> bool:
-        """Whether the names of the kernel's files tell its interface."""
+        """Checks whether the names of a kernel's files tell its interface."""
         evidence = detect.installed()[self.interface_name].evidence
         return evidence(kernel.version) is rt_base.Evidence.NAMES
 
@@ -213,7 +213,7 @@ class VariantTest(base.KernelTest):
             self.assertEqual('hcbs', self.detected(kernel))
 
     def test_controllers_mounted_together(self) -> None:
-        """As distributions mount them."""
+        """Distributions mount them together."""
         kernel = rt_group_sched.Kernel()
         with mock.patch.object(kernel, 'mounts', return_value=[
                 (base.mount(kernel), 'cgroup', 'rw,cpu,cpuacct')]):
@@ -228,7 +228,7 @@ class VariantTest(base.KernelTest):
             self.assertEqual('rt_group_sched', self.detected(kernel))
 
     def test_short_is_not_refused(self) -> None:
-        """What tells F1 from F2 is asked of a scratch group only."""
+        """Only a scratch group is asked for what tells F1 from F2."""
         kernel = hcbs.Kernel()
         look = survey.Survey(kernel, cgroup.Hierarchy(
             base.mount(kernel), 'cpu'))

@@ -88,7 +88,7 @@ class JournalTest(unittest.TestCase):
         self.assertEqual(['one=10', 'one=1'], self.events)
 
     def test_another_value_is_read_back(self) -> None:
-        """That write is undone too."""
+        """The write of the other value is undone, too."""
         self.one.rounds = {10: 9}
         with self.assertRaisesRegex(
                 OSError, 'one reads 9 after 10 was written'), journal.journal(

@@ -70,7 +70,7 @@ class EndingTest(testscenarios.WithScenarios, base.KernelTest):
         self.assertEqual(before, self.kernel.clock.now)
 
     def remove(self) -> None:
-        """As libvirt: the lists are empty, and the group goes."""
+        """Removes a group as libvirt does: the lists are empty."""
         for thread in self.guests.running[self.keeper]:
             if thread != self.killed:
                 self.kernel.exit(thread)

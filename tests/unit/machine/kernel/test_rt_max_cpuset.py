@@ -181,7 +181,7 @@ class ForbiddenTest(testscenarios.WithScenarios, CpusetTest):
         return True
 
     def test_without_it_the_room_of_all_guests_is_free(self) -> None:
-        """What forbid() is for: the kernel takes the task."""
+        """Without forbid(), the kernel accepts the task."""
         self.assertTrue(self.may())
 
     def test_forbidden(self) -> None:

@@ -22,7 +22,7 @@ class RuleTest(unittest.TestCase):
 
     def after(self, seconds: float, ran_ms: float, pauses: int = 7,
               wanted: reservation.Reservation = WANTED) -> bool:
-        """As it is seen so many seconds later; the looks take a second."""
+        """Tells whether a reading of 1 s, so much later, is short."""
         begin = self.first.end + seconds
         return shortfall.is_short(self.first, shortfall.Sighting(
             wanted, self.first.ran_ns + int(ran_ms * MS), pauses, begin,

@@ -99,7 +99,7 @@ class TasksTest(base.KernelTest):
                 in self.guests.running[self.keeper]]
 
     def test_another_priority_than_before(self) -> None:
-        """Of an older version, or taken by the tenant."""
+        """An older version or the tenant may have set the priority."""
         self.make()
         one = self.guests.running[self.keeper][1]
         self.kernel.set_policy(one, os.SCHED_FIFO, 99)

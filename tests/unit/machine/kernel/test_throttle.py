@@ -126,7 +126,7 @@ class FragileTest(testscenarios.WithScenarios, base.KernelTest):
         self.release()
 
     def test_after_a_restart(self) -> None:
-        """What the process before it had resized."""
+        """The process before this one had resized the server."""
         self.run_in(1_000_000, 4_194_304)
         self.run_in(TICK_US, 50_000)
         self.interface = self.interface_on(self.kernel)

@@ -181,7 +181,7 @@ class WriteTest(_Case):
         self.assertEqual([b'500\n'], sent)
 
     def test_the_write_is_one(self):
-        """With its newline, so that no value has the length 1."""
+        """The write includes the newline, so no value has the length 1."""
         sent = []
         write = os.write
 
@@ -218,7 +218,7 @@ class WriteTest(_Case):
 
 
 class SetPolicyTest(_Case):
-    """On this very process, whose group stands for a guest's."""
+    """The tests on this process, whose group stands for a guest's."""
 
     def setUp(self):
         super().setUp()
@@ -280,7 +280,7 @@ class SetPolicyTest(_Case):
 
 
 class PlaceTest(_Case):
-    """On this very process, whose group stands for that of a vCPU."""
+    """The tests on this process, whose group stands for a vCPU's."""
 
     def setUp(self):
         super().setUp()
@@ -328,7 +328,7 @@ class PlaceTest(_Case):
 
 
 class FreeTest(_Case):
-    """On this process."""
+    """The tests on this process."""
 
     def setUp(self):
         super().setUp()

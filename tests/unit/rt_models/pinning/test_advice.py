@@ -172,7 +172,7 @@ class AdviceTest(base.BaseTestCase):
                              size.chr is not None, case)
 
     def notes(self, vcpus, *kinds, smt=1):
-        """On a host with two sockets of two caches of four cores each."""
+        """Returns the notes for 2 sockets of 2 caches of 4 cores each."""
         cpus = tuple(topology.CPU(
             number, number // (8 * smt), number // smt,
             number // (4 * smt), kinds[number // smt % 4] if kinds else 0)

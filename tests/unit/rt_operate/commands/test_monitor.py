@@ -262,7 +262,7 @@ class MonitorTest(commands.CommandTest):
         self.assertTrue(out.startswith('\x1b[H\x1b[2JSERVER'), out)
 
     def test_outside_of_the_host(self):
-        """That no server can be seen does not mean that there is none."""
+        """Servers may exist although the command cannot see any."""
         self.trouble = 'why'
         for command in ('monitor', 'top', 'graph'):
             self.assertEqual(

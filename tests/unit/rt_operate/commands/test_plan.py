@@ -193,7 +193,7 @@ class PredictTest(CommandTest):
 class PlanTest(CommandTest):
 
     def test_a_given_reservation(self):
-        """The same as by the older name."""
+        """The older name of the command gives the same result."""
         options = (*PREDICT[1:], '--beside', '100/1000')
         self.assertEqual(self.json('predict', *options,
                                    '--percentile', '0.5'),
@@ -201,7 +201,7 @@ class PlanTest(CommandTest):
                           **self.only(seen, '0.5')})
 
     def only(self, seen, part):
-        """What the older name shows of one percentile."""
+        """Returns the older command's output for one percentile."""
         return {key: {**value, 'percentiles': {part: value['percentiles'][
             part]}} if isinstance(value, dict) and 'percentiles' in value
             else {part: value[part]} if key == 'percentiles' else value

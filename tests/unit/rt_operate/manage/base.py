@@ -33,7 +33,7 @@ def holding(number=0, ids=(0,), runtime=100_000, period=200_000, **fields):
 
 
 def allocation(one):
-    """What Placement should have for a holding."""
+    """Returns the allocation that Placement should have for a holding."""
     found = {'VCPU': one.vcpus, 'MEMORY_MB': 64}
     for claim in one.claims:
         found |= hostmap.amounts(len(claim.cpus),

@@ -74,7 +74,7 @@ class CommandTest(CommandCase):
             [(x['kind'], x['healable']) for x in found['differences']])
 
     def test_versions_as_json(self):
-        """Of this command, and of what published the map of each host."""
+        """The JSON has this command's version and that of each host's map."""
         host = base.host(base.holding())
         self.looks(base.replace(host, published=dataclasses.replace(
             host.published, release='0.0.9')))

@@ -146,7 +146,7 @@ class RaisePolicyTest(PolicyTest):
 
 
 class MaskTest(_Case):
-    """Where a flavor gets its mask, and where a server gets the flavor."""
+    """The tests of how flavors get masks, and servers get flavors."""
 
     vcpus = 4
     PATH = '/flavors/1/os-extra_specs'

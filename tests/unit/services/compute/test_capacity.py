@@ -19,7 +19,7 @@ CAP = round(defaults.CPU_CAP * reservation.PPM)
 
 
 class Kernel:
-    """As much of a kernel interface as capacity asks."""
+    """The part of a kernel interface that the capacity needs."""
 
     name = 'fake'
 

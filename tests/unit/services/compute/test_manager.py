@@ -13,7 +13,7 @@ from tests.unit import base
 class RTComputeManagerTest(base.TestCase):
 
     def build(self, server, spec):
-        """What Nova's build saw: the hints and its further arguments."""
+        """Returns what Nova's build saw: the hints and further arguments."""
         seen = []
 
         def nova_build(_, ctxt, instance, image, request_spec, *args, **kw):

@@ -137,7 +137,7 @@ class ChooseTest(base.TestCase):
                 self._search(random.Random(seed))  # noqa: S311
 
     def test_an_exact_search_of_many_orders(self):
-        """As on hosts with so many cells that Nova is asked about none."""
+        """nova-rt asks Nova about no order on hosts with so many cells."""
         with mock.patch.object(numa, '_MOST_ORDERS', 0):
             self.test_an_exact_search()
 
@@ -189,7 +189,7 @@ class ChooseTest(base.TestCase):
 
     @staticmethod
     def _accepts(question, order):
-        """Whether Nova takes the cells in this order."""
+        """Checks whether Nova accepts the cells in this order."""
         by_id = {cell.id: cell for cell in question.host.cells}
         return question.ids([by_id[cell] for cell in order]) == order
 

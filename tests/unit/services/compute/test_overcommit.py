@@ -46,7 +46,7 @@ class SentencesTest(base.TestCase):
             self.said(host((0, 1), 400_000), held))
 
     def test_replicated(self):
-        """Once, and every server counts."""
+        """The warning comes once, and every server counts."""
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]
         said, = self.said(host((0, 1), 900_000, replicated=True), held)
         self.assertIn('claimed for 0.100 more than its cap of 0.900', said)

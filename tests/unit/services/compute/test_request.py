@@ -111,7 +111,7 @@ class AdmittedTest(base.TestCase):
             self.assertIsNotNone(request.admitted(server, server.flavor))
 
     def test_a_move_to_another_cell(self):
-        """Where the claim is not."""
+        """The new cell has no claim of the server."""
         for server in self.conflicting():
             self.assertIsNotNone(request.admitted(
                 server, server.flavor, moves=True))

@@ -49,7 +49,7 @@ class ValidateTest(CommandTest):
             self.assertTrue(out.startswith(str(path)), out)
 
     def test_all_invalid_samples_in_one_run(self):
-        """Where nothing but PyYAML can be imported."""
+        """The environment can import nothing but PyYAML."""
         names = sorted(os.listdir(samples.INVALID))
         done = subprocess.run(
             [sys.executable, '-c', _BLOCKED, 'validate', *names],

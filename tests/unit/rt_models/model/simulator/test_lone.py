@@ -51,7 +51,7 @@ class ByHandTest(base.BaseTestCase):
         self.check([3, 3], (0, 3), (10, 3))
 
     def test_periodic_requests_that_fit(self):
-        """As many as the reservation has room for: no one ever waits."""
+        """The reservation has room for all requests, so no request waits."""
         seen = lone.responses_us(
             traffic.periodic(rt_load.Load(1e5, 1e6 / 3), 1000), 3, 10)
         self.assertEqual({3.0}, set(seen.round(6)))

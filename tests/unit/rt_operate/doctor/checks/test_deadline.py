@@ -16,7 +16,7 @@ _ISOLATED = {cpulist.ISOLATED: ''}
 
 
 class DeadlineTest(base.DoctorTest):
-    """On a kernel that has no budget for groups."""
+    """The tests on a kernel that has no budget for groups."""
 
     def look(self, *layers, **options):
         return self.examine(

@@ -16,7 +16,7 @@ def governors(*names):
 class HardwareTest(base.DoctorTest):
 
     def test_siblings_as_ranges(self):
-        """Of a host of 128 pCPUs, too."""
+        """A host of 128 pCPUs has ranges of siblings, too."""
         files = {f'{_CPU}/smt/active': '1', f'{_CPU}/online': '0-127'}
         for cpu in range(128):
             first = cpu % 64

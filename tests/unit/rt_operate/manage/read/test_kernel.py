@@ -19,7 +19,7 @@ from tests.unit.rt_operate.manage import base
 
 
 class Files:
-    """What may be read of an emulated kernel."""
+    """The readable files of an emulated kernel."""
 
     def __init__(self, emulation):
         self.children, self.mounts = emulation.children, emulation.mounts

@@ -160,7 +160,7 @@ class RTShareFilterTest(_Case):
         self.assertIn('CPU reservation refused: Invalid', log.output)
 
     def refused(self, hosts, vcpus=1, specs=HALF):
-        """What the owner is told, and what the operator."""
+        """Returns the messages to the owner and to the operator."""
         log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,
                                   hosts, specs, vcpus=vcpus)

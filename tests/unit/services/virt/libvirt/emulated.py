@@ -24,7 +24,7 @@ TOP = '/machine'
 
 
 class Emulation(fixtures.Fixture):
-    """What production code asks of /proc and of privsep, on any host.
+    """An emulation of /proc and privsep for production code, on any host.
 
     :ivar step: called before each change that is no write to a file
     """
@@ -150,7 +150,7 @@ class Host:
         return layout.find(self.tasks, self.interface.controller, pid)
 
     def real_time(self, pid: int) -> list[int]:
-        """Those of its threads that are real-time."""
+        """Returns the real-time threads."""
         return [thread for thread in self.guests.running[pid]
                 if self.kernel.tasks[thread].policy != os.SCHED_OTHER]
 
@@ -176,7 +176,7 @@ class Host:
             raise rt_host.Broken('\n'.join(wrong))
 
     def _free(self, pid: int) -> list[str]:
-        """What a container without a claim tries: real time for its init."""
+        """Tries real time for the init of a container without a claim."""
         init = self.guests.running[pid][1]
         try:
             self.kernel.set_policy(init, os.SCHED_FIFO, 1)

@@ -194,7 +194,7 @@ class DeadlineTest(_Case):
         self.assertEqual(300_000, self.enforcer.bandwidth(PID))
 
     def test_held(self):
-        """On the pCPU that it is alone on, else nowhere."""
+        """A thread counts on the pCPU that it has alone, else nowhere."""
         self.assertEqual([], [*self.enforcer.shares(PID)])
         self.enforcer.apply(PID, self.claim())
         self.threads.affinities[101] = {1}
@@ -255,7 +255,7 @@ class DeadlineTest(_Case):
         self.assertEqual([500_000] * 3, self.granted())
 
     def test_undone_to_real_time(self):
-        """Of a guest that an interface of groups had reserved."""
+        """An interface of groups had reserved for the guest before."""
         self.threads.policies[100] = sched.Policy(os.SCHED_RR, 10)
         self.threads.policies[101] = sched.Policy(os.SCHED_FIFO, 11)
         self.threads.refuse = {2: errno.EINVAL}

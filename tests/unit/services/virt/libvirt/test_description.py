@@ -25,7 +25,7 @@ NAME = f'{{{labels.NAMESPACE}}}'
 
 
 def described(metadata, network_info=None):
-    """What libvirt is told: the VNF, and floating addresses."""
+    """Returns the metadata for libvirt: the VNF, and floating addresses."""
     server = base.instance()
     server.metadata = metadata
     found = etree.fromstring(
@@ -36,7 +36,7 @@ def described(metadata, network_info=None):
 
 
 def kept(domain):
-    """What monitoring reads of a real domain, from a file of libvirt's."""
+    """Returns what monitoring reads from libvirt's file of a domain."""
     with tempfile.TemporaryDirectory() as root:
         folder = pathlib.Path(root, 'run/libvirt/qemu')
         folder.mkdir(parents=True)

@@ -178,7 +178,7 @@ class EnforcerTest(base.BaseTestCase):
             self.kernel.budgets)
 
     def test_vcpus_are_gathered(self):
-        """On a replicated interface they share one budget."""
+        """The vCPUs share one budget on a replicated interface."""
         target = self.on(Kernel(vcpus=2, replicated=True))
         target.apply(PID, fakes.claim(cpus=(3, 1)))
         self.assertEqual(['gather 2 (3, 1)', 'reserve'],
@@ -282,7 +282,7 @@ class EnforcerTest(base.BaseTestCase):
                          self.kernel.events)
 
     def test_nothing_to_withhold(self):
-        """From a machine, where the kernel does it, or a second time."""
+        """Machines, kernels that withhold, and a second call need nothing."""
         for kernel in (Kernel(), Kernel(inherits=True, vcpus=1)):
             self.on(kernel).withhold(PID)
             self.assertEqual([], kernel.events)

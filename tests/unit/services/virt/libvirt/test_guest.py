@@ -107,7 +107,7 @@ class Domain:
 
 
 class MigrateTest(base.BaseTestCase):
-    """At what speeds a guest is sent, up to when nobody is ready for it."""
+    """The speeds at which a guest is sent, until nobody is ready for it."""
 
     def migrate(self, fails: bool = False, **kwargs: Any) -> list[int]:
         owed = mock.Mock()

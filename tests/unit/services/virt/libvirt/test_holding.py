@@ -92,7 +92,7 @@ class HoldTest(unittest.TestCase):
         self.assertIn('check nova-compute there.', logged.output[0])
 
     def test_over_before(self) -> None:
-        """What fails at once needs nothing of it."""
+        """A migration that ends at once needs no other speed."""
         guest = Guest()
         with holding.Hold(guest, mock.Mock(return_value=False), 7):
             pass

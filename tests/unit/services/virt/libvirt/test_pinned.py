@@ -246,7 +246,7 @@ class PinnedTest(unittest.TestCase):
             self.assertEqual([({1}, 450)], self.host.grants(pid))
 
     def test_release_returns_all(self) -> None:
-        """Of threads that sleep, too."""
+        """A release returns threads that sleep, too."""
         for _ in range(20):
             pid = self.host.start(1)
             self.enforcer.apply(pid, self.claim(900, 1))
@@ -320,7 +320,7 @@ class PinnedTest(unittest.TestCase):
         self.assertEqual(set(), self.host.kernel.stuck)
 
     def stick(self, thread: int) -> None:
-        """What nova-rt itself did to vCPUs, and anybody can."""
+        """Pins vCPUs as nova-rt itself did, and as anybody can."""
         runtime = self.host.kernel.policy(thread).runtime // 1000
         with mock.patch.object(self.host.kernel, 'allowed',
                                return_value=range(CPUS)):

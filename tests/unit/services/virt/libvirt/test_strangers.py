@@ -16,7 +16,7 @@ HELD = ((0, 1), reservation.Reservation(10, 100))
 
 
 class Enforcer:
-    """What reads budgets, by pid."""
+    """A reader of budgets, by pid."""
 
     def __init__(self):
         self.budgets = {}
@@ -29,7 +29,7 @@ class Enforcer:
 
 
 class Reservations:
-    """Those of the guests; the pid of each is its id in libvirt."""
+    """The claims of the guests; the pid of each is its id in libvirt."""
 
     def __init__(self, connection):
         self.enforcer = Enforcer()
@@ -40,7 +40,7 @@ class Reservations:
 
 
 class Host:
-    """With the domains of libvirt's own driver for tests."""
+    """A host with the domains of libvirt's own driver for tests."""
 
     def __init__(self):
         self.connection = libvirt.open('test:///default')
