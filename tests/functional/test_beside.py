@@ -111,7 +111,7 @@ class Older(test_numa.TestCase):
 
 
 class PlacementTest(Older):
-    """Where servers go."""
+    """The hosts that servers go to."""
 
     def test_scheduled(self) -> None:
         for kind, flavor in self.new_kinds().items():
@@ -126,7 +126,7 @@ class PlacementTest(Older):
 
 
 class RefusedTest(Older):
-    """What the older compute says to a server that nobody may send it."""
+    """The older compute's answer to a server that nobody may send it."""
 
     def forced(self, flavor: str) -> operations.Server:
         """A new server on the older host, past the filters."""

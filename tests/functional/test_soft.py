@@ -34,7 +34,7 @@ class SoftTest(test_deadline.Stock, operations.TestCase):
                               **{reservation.KIND_KEY: kind})
 
     def shares(self, server: operations.Server) -> list[int]:
-        """What the kernel grants each vCPU, in thousandths of a pCPU."""
+        """Returns the kernel's grants by vCPU, in thousandths of a pCPU."""
         host = self.host_of(server)
         groups = self.guests.hosts[host].vcpus(
             self.domain(server, host).rt_pid)

@@ -17,7 +17,7 @@ _OPTION = 'emulator_cpus'
 class HostCPUs:
     """The pCPUs of a host, by their use.
 
-    :ivar online: those that are online
+    :ivar online: the online pCPUs
     :ivar shared: those that Nova gives to unpinned servers
     :ivar dedicated: those that Nova dedicates to servers
     :ivar reserved: those that reservations may use

@@ -94,7 +94,7 @@ class TestCase(base.RealKernelTest):
         (self.folder / 'program.py').write_text(_PROGRAM)
 
     def found(self, prefix: str, *commands: str) -> dict[str, Any]:
-        """What is said of commands behind *prefix*, a part of a shell's line.
+        """Returns the messages about commands behind *prefix*, shell code.
 
         It may name the group $PLACE that it is in, which is its own, and the
         mount point $MOUNT of the hierarchy.

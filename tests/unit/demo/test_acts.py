@@ -39,7 +39,7 @@ class ChosenTest(unittest.TestCase):
 
 
 class HostTest(unittest.TestCase):
-    """What a host can show depends on the files of its control groups."""
+    """The steps of a host depend on the files of its control groups."""
 
     def setUp(self):
         super().setUp()

@@ -56,7 +56,7 @@ class CountersTest(base.WatchedTest):
         self.counters.apply(self.register.update(self.servers))
 
     def counted(self, seconds):
-        """What was counted meanwhile, by name and CPU."""
+        """Returns the counts in the meantime, by name and CPU."""
         before = self.counters.read(self.register)
         begun = time.monotonic_ns()
         child = self.inside('timeout', str(seconds), 'sh', '-c',

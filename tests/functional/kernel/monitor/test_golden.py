@@ -122,7 +122,7 @@ class BudgetTest(base.WatchedTest):
             pass
 
     def compare(self, start):
-        """What was counted with the gaps of the task's own clock.
+        """Compares the counts with the gaps of the task's own clock.
 
         What is below this kernel may stop the CPU between a budget's return
         and the next look at the clock, for longer than a budget lasts, and no

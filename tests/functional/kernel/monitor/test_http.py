@@ -92,7 +92,7 @@ _SECONDS = 20
 
 
 def kind(method, target, status, role=transactions.Role.SERVER):
-    """What a request is counted as, by other means than the programs'."""
+    """Returns the kind of a request, by other means than the programs'."""
     seen = f'{method} {target}'[:64].removeprefix(f'{method} ')
     path = re.sub(r'\d+', ':n', seen.partition('?')[0])
     return http.Request(role, method, path[:64], f'{status[0]}xx')

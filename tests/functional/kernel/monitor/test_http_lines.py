@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the programs read from lines, outside of the kernel: any bytes."""
+"""The programs' reading of lines of any bytes, outside of the kernel."""
 
 import ctypes
 import pathlib

@@ -48,7 +48,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 
 def told(request):
-    """What a request says, as the text format would."""
+    """Returns the content of a request as the text format would."""
     [resource] = request.resource_metrics
     [scope] = resource.scope_metrics
     found = {}
@@ -99,7 +99,7 @@ class PushTest(unittest.TestCase):
             lambda: families)
 
     def push(self, pushing, times=1):
-        """What it says meanwhile."""
+        """Returns the output in the meantime."""
         with contextlib.redirect_stderr(io.StringIO()) as err:
             for _ in range(times):
                 pushing.once()

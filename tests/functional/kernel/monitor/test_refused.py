@@ -24,7 +24,7 @@ class RefusedTest(unittest.TestCase):
             self.skipTest('needs root')
 
     def without(self, *capabilities):
-        """Why each source is off, for root without these."""
+        """Returns why each source is off for root without these rights."""
         found = subprocess.run(
             ['setpriv', '--bounding-set', ','.join(
                 f'-{name}' for name in capabilities),

@@ -134,7 +134,7 @@ class RefusedTest(unittest.TestCase):
 
 
 def unit():
-    """What systemd would do of it, without systemd."""
+    """Does the steps of systemd for the unit, without systemd."""
     found = configparser.ConfigParser(strict=False)
     found.read(_UNIT)
     granted = [name.removeprefix('CAP_').lower() for name in

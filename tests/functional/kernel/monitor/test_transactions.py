@@ -110,7 +110,7 @@ sys.stdin.read()
 class TransactionsTest(base.WatchedTest):
 
     def exchange(self, answered, requests=REQUESTS, sendfile=0):
-        """What both said of it, and what was seen."""
+        """Returns what both ends say of the exchange, and what was seen."""
         server = self.python(SERVER, str(ASKED), str(answered),
                              str(sendfile))
         self.port = int(server.stdout.readline())

@@ -224,7 +224,7 @@ class PlanTest(base.BaseTestCase):
 
 
 class OtherKernelsTest(base.BaseTestCase):
-    """Where sums of pCPUs do not decide alone."""
+    """The tests of kernels where sums of pCPUs do not decide alone."""
 
     def test_threads_of_a_core(self):
         """A pCPU gets room if a vCPU leaves its sibling."""
