@@ -6,8 +6,8 @@ usage: .venv/bin/python benchmarks/backend.py [rounds [other servers]]
 
 In scratch groups with libvirt's layout, it reserves for and releases a
 container and virtual machines of 1, 2 and 4 vCPUs, beside other servers with a
-budget.  The same round times the same number of bare writes by the privileged
-process.  Exits with 1 above 25 writes or 5 ms.
+budget.  Each round also measures the same number of bare writes by the
+privileged process.  Exits with 1 above 25 writes or 5 ms.
 """
 
 from collections.abc import Callable, Iterator
@@ -80,7 +80,7 @@ def ms(action: Callable[[], object]) -> float:
 
 def measure(interface: base.KernelInterface, files: CountedFS,
             names: list[str], rounds: int) -> tuple[int, float, float]:
-    """Returns medians of (writes, ms, ms of as many bare writes)."""
+    """Returns medians: writes, their ms, and the ms of bare writes."""
     budgets = {name: base.Budget({0: RUNTIME_US}, PERIOD_US)
                for name in names}
     times, bare = [], []

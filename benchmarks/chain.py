@@ -12,9 +12,9 @@ saturates (Eq. 5), estimates the rate beside the present neighbours, and says
 the rate at worst: a quota is no guarantee, so only the rate that is served
 already is sure.  Then the load is raised in steps until no more requests are
 answered.  The rate that is reached must be at most 5 % below the rate at worst
-and at most 5 % above that of Eq. 5.  Needs root, cc and cgroup v1, and for
-reservations RT_GROUP_SCHED; exits with 1 if the rate is outside of these
-limits.
+and at most 5 % above that of Eq. 5.  Needs root, cc and cgroup v1, and
+RT_GROUP_SCHED if there are reservations; exits with 1 if the rate is outside
+of these limits.
 """
 
 import argparse

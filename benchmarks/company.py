@@ -187,7 +187,7 @@ def _kind(periods: list[int]) -> str:
 
 def _admits(kernel: company.Kernel, size: int,
             wanted: Sequence[rt_reservation.Reservation]) -> bool:
-    """Returns whether a host admits all of them, one after the other."""
+    """Returns whether a host admits all servers, one after the other."""
     state = cpus.CpuBandwidth.empty(
         range(size), round(company.CAP * rt_reservation.PPM), True,
         kernel.rule)

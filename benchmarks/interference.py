@@ -165,7 +165,7 @@ def best(truth: Rows, arrivals: Sequence[str]) -> float:
 
 
 def _pair(truth: Rows, one: str, other: str) -> float:
-    """Returns the throughput of two; '' is a place that stays empty."""
+    """Returns the throughput of two functions; '' is an empty place."""
     if one and other:
         return truth[one][other] + truth[other][one]
     return float(bool(one) + bool(other))

@@ -20,7 +20,7 @@ RUNS = int(os.environ.get('RUNS', 7))
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A function to time, and one that makes its fresh input."""
+    """A function to time, and a function that makes new input for it."""
 
     prepare: Callable[[], Any]
     run: Callable[[Any], object]

@@ -37,7 +37,7 @@ def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
 
 def joining(group: pathlib.Path, cpu: int | None = None
             ) -> Callable[[], None]:
-    """Returns what a child process does before it becomes a program."""
+    """Returns the function that a child calls before it runs a program."""
     def join() -> None:
         (group / 'cgroup.procs').write_text('0')
         if cpu is not None:

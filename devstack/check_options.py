@@ -87,7 +87,7 @@ def check_flavor(flavor: str, rules: reservation.Limits) -> Iterator[str]:
 
 
 def names(option: str) -> set[str]:
-    """Returns the names that an option accepts, with those of other packages.
+    """Returns the names that an option accepts, also from other packages.
 
     An empty set means that the type of the option alone decides.
     """

@@ -49,7 +49,7 @@ def curve(intervals_us: Iterable[float], size: int, load: float,
           ) -> list[Point]:
     """Returns points of one load with longer and longer intervals.
 
-    :param intervals_us: those of the paper
+    :param intervals_us: the intervals of the paper
     :param size: average bytes of a request
     :param load: CPU time of a request over the interval between two
     :param share: Q / P

@@ -2,8 +2,8 @@
 
 """Explains why the monitor cannot see when the budget of a group runs out.
 
-The programs read the budgets of mainline RT_GROUP_SCHED, and those of all
-kernels whose groups have a deadline server on each CPU.  No file of these
+The programs read the budgets of mainline RT_GROUP_SCHED, and the budgets of
+all kernels whose groups have a deadline server on each CPU.  No file of these
 kernels shows when a budget runs out: ``cpu.stat`` belongs to the fair
 scheduler, and ``sched/debug`` does not list throttled groups.  The budgets of
 SCHED_DEADLINE threads are seen wherever the programs run.

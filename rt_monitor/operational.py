@@ -64,8 +64,8 @@ class Centre:
         """The CPUs that the server gets, at least, when it is saturated.
 
         A reservation is a guarantee, whatever the neighbours do.  Without a
-        reservation, only what the server uses already is sure: its part by
-        weight of a CPU is no bound, as others may weigh more.
+        reservation, only the present use is sure: its weight guarantees the
+        server no part of a CPU, because others may have a larger weight.
         """
         if self.reserved_cpus:
             return min(self.reserved_cpus, self._limit)

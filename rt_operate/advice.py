@@ -167,8 +167,8 @@ def _if_read_late(off: Sequence[float]) -> float:
     """Returns the sum of the squared deviations of parts.
 
     The number of requests and the CPU time of a part are read at slightly
-    different moments. CPU time that one part has too much is missing in the
-    next part, so the covariance of neighbouring parts corrects this error.
+    different moments.  If one part has too much CPU time, the next part has
+    too little, so the covariance of neighbouring parts corrects this error.
     """
     return max(0.0, sum(each * each for each in off) + 2 * sum(
         one * other for one, other in itertools.pairwise(off)))
@@ -177,11 +177,11 @@ def _if_read_late(off: Sequence[float]) -> float:
 def _if_speed_changes(off: Sequence[float]) -> float:
     """Returns the sum of the squared deviations of parts.
 
-    A CPU is slower while its sibling is busy or its clock is low. Then all
-    requests of a part take longer, by which the deviation of the part grows
-    with the number of its requests. Neighbouring parts have nearly the same
-    speed, so their differences hardly contain the speed. Half the mean square
-    of successive differences is the variance (J. von Neumann et al., The Mean
+    A CPU is slower while its sibling is busy or its clock is low.  Then all
+    requests of a part take longer, so the deviation of the part grows with the
+    number of its requests.  Neighbouring parts have nearly the same speed, so
+    their differences hardly contain the speed.  Half the mean square of
+    successive differences is the variance (J. von Neumann et al., The Mean
     Square Successive Difference, 1941).
     """
     squares = [(other - one) ** 2 for one, other in itertools.pairwise(off)]

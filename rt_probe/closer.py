@@ -46,8 +46,8 @@ class Closer:
     def note(self, now_ns: int, waits: bool, known: bool) -> None:
         """Takes note of a reading.
 
-        :param waits: whether a thread waited.  If none waited at the reading
-            before, the next readings come sooner.
+        :param waits: whether a thread waited.  If no thread waited at the
+            previous reading, the next readings come sooner.
         :param known: whether the reading tells how much is available, so
             that no closer readings are needed
         """

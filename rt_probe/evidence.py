@@ -2,8 +2,8 @@
 
 """Judges from two readings whether the VNF wanted all available CPU time.
 
-This module is pure.  Only where the VNF wanted all of it does the CPU time
-that was used equal the CPU time that was available.
+This module is pure.  The used CPU time equals the available CPU time only if
+the VNF wanted all of the available CPU time.
 """
 
 from collections.abc import Set

@@ -49,7 +49,7 @@ class Group:
         return self._parse(self._usage.read())
 
     def throttling(self) -> tuple[int, int] | None:
-        """Returns the number of periods of the quota, and of throttled ones.
+        """Returns how many periods the quota had, and how many throttled.
 
         The counters are those of ordinary tasks.
 
@@ -178,5 +178,5 @@ def _groups(directories: dict[str, str]) -> Iterator[Group]:
 
 
 def cpu_directory(directories: dict[str, str]) -> str:
-    """Returns the directory of our group in the tree of cpu; '': unseen."""
+    """Returns our group's directory in the tree of cpu; '' if unseen."""
     return directories.get('cpu', directories.get(place.UNIFIED, ''))

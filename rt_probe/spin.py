@@ -90,8 +90,8 @@ class Meter(Protocol):
     def read(self, gone_ns: int) -> tuple[int, int]:
         """Returns the CPU time of all and of other threads, in ns.
 
-        The CPU time of all threads counts from the beginning of the burst;
-        that of the other threads, which are not of the burst, from the last
+        The CPU time of all threads counts from the beginning of the burst; the
+        CPU time of the threads outside of the burst counts from the last
         reading.
 
         :param gone_ns: how long the burst has not run

@@ -188,7 +188,7 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
     """Returns the pCPUs with room for *wanted*, as (id, ppm used).
 
     If siblings have one sum, any choice among the returned pCPUs keeps this
-    sum.  The result has only as many pCPUs of a core as have room together.
+    sum.  The result has only as many pCPUs of a core as the core has room for.
     The ppm of such a pCPU count the pCPUs of the core that are listed before.
     """
     limit = _limit(state, wanted)
@@ -206,7 +206,7 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
 def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
              pairs: Iterable[tuple[int, int]]
              ) -> Iterator[tuple[int, int]]:
-    """Yields as many of *pairs* as the cores have room for together."""
+    """Yields *pairs*, for each core as many as the core has room for."""
     core_of = dict(zip(state.cpus, state.cores, strict=True))
     sums = _sums(state)
     for cpu, _ in sorted(pairs, key=lambda pair: (pair[1], pair[0])):

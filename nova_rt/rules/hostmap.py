@@ -2,8 +2,8 @@
 
 """Describes the pCPUs of a compute node for the schedulers and Placement.
 
-This module has the names, the inventories, the amounts that a server takes of
-them, and the text form of the per-pCPU map in ``ComputeNode.stats``.
+This module has the names, the inventories, the amounts that a server takes,
+and the text form of the per-pCPU map in ``ComputeNode.stats``.
 """
 
 import collections
@@ -138,7 +138,7 @@ class HostMap:
 
 
 def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
-    """Returns what a server takes of each resource class.
+    """Returns the amount of each resource class that a server takes.
 
     :param vcpus: the number of vCPUs with a reservation
     :param bandwidth: the ppm of each of these vCPUs
@@ -149,7 +149,7 @@ def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
 def inventories(empty: cpus.CpuBandwidth,
                 strangers: Iterable[Stranger] = ()
                 ) -> dict[str, dict[str, Any]]:
-    """Returns what a host offers of each resource class.
+    """Returns the amount of each resource class that a host offers.
 
     A replicated host has one pool of shares.  Any other host has a pool for
     each pCPU, or for each core where siblings have one sum, so that the

@@ -221,7 +221,7 @@ def from_flavor_and_hints(
     A hint replaces the value of the flavor, key by key (paper section 5,
     whose example overrides only the runtime).
 
-    :param extra_specs: those of the flavor, whose values are strings
+    :param extra_specs: the extra specs of the flavor, as strings
     :param hints: scheduler hints, as in the body of a request
     :param limits: the operator's rules; None checks only the kernels' limits
     :raises InvalidReservation: when a value is bad, a value is missing, the
@@ -257,7 +257,7 @@ def carried_hints(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
     The server loses its hints if the new flavor takes no hints, or if the
     hints and the new flavor together lack a runtime or a period.
 
-    :param extra_specs: those of the new flavor
+    :param extra_specs: the extra specs of the new flavor
     :param hints: the hints of the server that concern reservations
     :raises InvalidReservation: when a value of the new flavor is bad
     """

@@ -93,7 +93,7 @@ def from_flavor_and_hints(extra_specs: Mapping[str, Any],
                           ) -> Workload:
     """Returns the workload of a server; a hint replaces the flavor's value.
 
-    :param extra_specs: those of the flavor
+    :param extra_specs: the extra specs of the flavor
     :param hints: scheduler hints, as in the body of a request
     :raises InvalidWorkload: when a type or a class is bad
     """

@@ -33,7 +33,7 @@ class Set(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """A ratio of 99th percentiles and those of single pairs of runs."""
+    """A ratio of 99th percentiles, and the ratios of single pairs of runs."""
 
     value: float
     least: float

@@ -2,7 +2,7 @@
 
 """Pairs of reserved functions, and their prediction: ``run.sh interference``.
 
-The functions are those of etc/interference.  The command measures how the
+The functions come from etc/interference.  The command measures how the
 functions disturb each other, and compares the result with the predictions from
 the shipped file of an earlier campaign.  The same command continues where it
 was stopped.

@@ -19,7 +19,7 @@ class Origin(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
-    """The throughput of *target* beside *competitor*, relative to that alone.
+    """The throughput of *target* beside *competitor*; alone, it is 1.
 
     :ivar stdev: the standard deviation of the value; None: unknown
     :ivar runs: the number of measurements; None: unknown

@@ -106,7 +106,7 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0,
                         kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
-    """Returns the smallest runtime that meets the target beside any others.
+    """Returns the smallest runtime that meets the target beside any servers.
 
     :param max_share: the largest runtime over period that is allowed
     :returns: the runtime in us

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The exact model: that of ``paper`` without its approximations.
+"""The exact model: the model of ``paper`` without its approximations.
 
 The server has its budget and its period (``cbs``), the times of network and
 server are convolved (``tandem``), and replenishing may cost time.  If the

@@ -46,8 +46,8 @@ class Question:
 def split(load: rt_load.Load, vcpus: int) -> rt_load.Load:
     """Returns the requests to one of several vCPUs, each with its own queue.
 
-    Requests go to the vCPUs independently and with equal probability, as
-    those of many flows that are hashed to queues.  With one queue for all
+    Requests go to the vCPUs independently and with equal probability, like the
+    requests of many flows that are hashed to queues.  With one queue for all
     vCPUs, requests would only be faster.
 
     :raises InvalidLoad: when the number of vCPUs is not positive

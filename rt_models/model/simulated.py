@@ -74,7 +74,7 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
 
 
 class RoundTrip:
-    """The simulated distribution of round trips, less its random error.
+    """The simulated distribution of round trips, minus its random error.
 
     :param known: the true distribution at a hard CBS server alone on its pCPU
     :param seen: the simulated response times in us, ascending

@@ -32,7 +32,7 @@ class View:
 
     @functools.cached_property
     def detection(self) -> passive.Detection:
-        """The kernel interface; to find it changes nothing on the host."""
+        """The kernel interface; its detection changes nothing on the host."""
         return passive.find(self.host, self.options.kernel_interface,
                             self.options.virt_type != 'lxc')
 

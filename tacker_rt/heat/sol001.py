@@ -28,7 +28,7 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         self.named_flavor: str | None = None
 
     def _read(self) -> descriptor.Vdu | None:
-        """Returns the VDU; None if it has no hints, and nothing changes."""
+        """Returns the VDU; None if the VDU has no hints."""
         if not reading.has_reservation(self.nodetemplate):
             return None
         vdu = reading.read(self.nodetemplate, self.toscatype)

@@ -135,7 +135,7 @@ def _check_size(path: str) -> None:
 
 
 def is_package(path: str) -> bool:
-    """Tells whether a directory is one of a package, not one of VNFDs."""
+    """Tells whether a directory is a package, not a folder of VNFDs."""
     return (os.path.isdir(os.path.join(path, DEFINITIONS))
             or os.path.isdir(os.path.join(path, os.path.dirname(META))))
 

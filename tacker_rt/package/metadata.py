@@ -41,7 +41,7 @@ def check(package: csar.Package, found: list[problem.Problem]) -> None:
 
 
 def entry(package: csar.Package) -> str | None:
-    """Returns the entry VNFD: that of TOSCA.meta, or the one at the top."""
+    """Returns the entry VNFD: from TOSCA.meta, or the VNFD at the top."""
     if csar.META in package.members:
         text = _text(package, csar.META, []) or ''
         return dict(_entries(problem.Place([], ''), text)).get(_ENTRY)

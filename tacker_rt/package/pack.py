@@ -90,7 +90,7 @@ def _warn(warnings: list[problem.Problem], path: Path, members: Members,
 
 
 def _meta(path: Path, definitions: list[str]) -> bytes:
-    """Returns TOSCA.meta; its entry is the one file that no other imports.
+    """Returns TOSCA.meta; the entry is the file that no other file imports.
 
     :raises InvalidVnfd: when there is no such file, or several
     """

@@ -54,7 +54,7 @@ def extra_specs(place: problem.Place, capabilities: dict[Any, Any],
 
 def _vcpus(capabilities: dict[Any, Any], inputs: tosca_inputs.Inputs,
            value: Any) -> int:
-    """Returns the number of vCPUs; a number that *value* allows if unknown."""
+    """Returns the number of vCPUs, or a number that *value* allows."""
     quiet = problem.Place([], '')
     for *path, key in _COUNTS:
         raw = quiet.section(capabilities, *path).get(key)

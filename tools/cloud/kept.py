@@ -116,7 +116,7 @@ def _kept(cloud: settings.Settings) -> pathlib.Path:
 
 @functools.cache
 def _contents() -> str:
-    """Returns a name for what new databases have in them."""
+    """Returns a name for the content of new databases."""
     versions = [metadata.version(name) for name in PACKAGES]
     here = pathlib.Path(__file__).parent
     texts = [path.read_bytes() for name in _SOURCES

@@ -100,7 +100,7 @@ def _serve(service: str, cloud: settings.Settings) -> None:
 
 
 def collect_garbage() -> None:
-    """Begins to collect garbage, but never what the start has made."""
+    """Starts garbage collection, without the objects that the start made."""
     gc.freeze()
     gc.enable()
 

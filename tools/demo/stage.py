@@ -73,7 +73,7 @@ class Demo:
 
     @contextlib.contextmanager
     def filled(self) -> Iterator[None]:
-        """Fills the pCPUs in the block, so that none has half of it free."""
+        """Fills the pCPUs in the block, so that no pCPU has half free."""
         state = [json.loads(stats[hostmap.MAP])
                  for stats in host.published(self.cloud)]
         names = [f'filler{number}' for number in range(sum(

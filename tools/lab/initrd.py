@@ -61,7 +61,7 @@ def load_order(table: Mapping[str, list[str]], wanted: Iterable[str]
                ) -> list[str]:
     """Returns the paths to load in order; unknown names are built in.
 
-    modules.dep names what a module needs from the nearest to the deepest.
+    modules.dep lists the modules that a module needs, the nearest first.
     """
     by_name = {_name(path): path for path in table}
     order: dict[str, None] = {}

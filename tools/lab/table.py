@@ -157,7 +157,7 @@ def _levels(content: dict[str, Any]) -> str:
 
 
 def _worst(contents: Iterable[dict[str, Any]]) -> str:
-    """Returns how far a share was off at most, in CPUs."""
+    """Returns the largest error of a share, in CPUs."""
     values = [content['worst'] for content in contents
               if content.get('worst') is not None]
     return f'{max(values):.4f}' if values else _NONE

@@ -129,7 +129,7 @@ _ADVICE = 'containers: mount /sys/fs/cgroup of the host as a volume'
 
 
 def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
-    """Yields (v1 controller or '' for v2, group of KTHREADD) of guests."""
+    """Yields the controller ('' for v2) and KTHREADD's group there."""
     text = host.read(f'/proc/{KTHREADD}/task/{KTHREADD}/cgroup')
     groups: dict[str, str] = {}
     for line in text.splitlines():

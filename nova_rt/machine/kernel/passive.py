@@ -42,7 +42,7 @@ class PassiveSurvey(survey.Survey):
         return values[0]
 
     def attempt(self, name: str, text: str) -> survey.Outcome:
-        """Returns what the kernel would likely answer to a write."""
+        """Returns the probable answer of the kernel to a write."""
         if name == two_files.RUNTIME:  # This tells F1 from F2.
             release = self.fs.read('/proc/sys/kernel/osrelease')
             return (survey.Outcome.SHORT if HCBS in release
@@ -115,7 +115,7 @@ class Detection:
 
 def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
          ) -> Detection:
-    """Returns the interface that nova-compute would likely find.
+    """Returns the interface that nova-compute would probably find.
 
     :param forced: the value of [nova_rt] kernel_interface, or None
     :param machines: whether the guests are virtual machines, which use

@@ -126,7 +126,7 @@ class Pins:
 
     def _near(self, claimed: Collection[int], cpus: Collection[int]
               ) -> tuple[int, ...]:
-        """Returns those of *cpus* in the NUMA cells of *claimed*, ascending.
+        """Returns the *cpus* in the NUMA cells of *claimed*, ascending.
 
         If these cells have none, all of *cpus* are returned.
         """

@@ -3,7 +3,8 @@
 """Reads how much of each CPU the kernel's own deadline servers take.
 
 The servers of the fair and the ext class keep ordinary tasks alive.  Control
-groups with deadline servers share the bandwidth of a CPU with them.
+groups with deadline servers share the bandwidth of a CPU with the kernel's own
+servers.
 """
 
 import posixpath
@@ -21,7 +22,7 @@ _DEFAULT_PPM = 50_000
 
 
 def ppm(fs: cgroup.CgroupFS, cpus: tuple[int, ...]) -> int:
-    """Returns the largest bandwidth that the servers take of a CPU.
+    """Returns the largest bandwidth that the servers take from a CPU.
 
     A server that cannot be read (debugfs is for root only) counts with its
     default.

@@ -139,7 +139,7 @@ class Arrangement:
 
     @property
     def _is_plain(self) -> bool:
-        """True if the sum of each pCPU alone decides."""
+        """True if only the sum of each pCPU decides."""
         return self.state.rule is None and not self.state.counts_cores
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class Arrangement:
         return NEVER
 
     def _bound(self, changed: Mapping[int, int]) -> int:
-        """Returns the least sum of needs; a move takes one from one pCPU."""
+        """Returns a bound of the needs; a move lowers one need by one."""
         needs = {**self._needs, **changed}.values()
         count = self.goal.vcpus
         if count == 1:
@@ -185,7 +185,7 @@ class Arrangement:
         return sum(heapq.nsmallest(count, needs))
 
     def children(self, left: int) -> Iterator[Child]:
-        """Yields what one move leads to.
+        """Yields the arrangements after one more move.
 
         :param left: the number of moves after that one; arrangements with a
             higher bound are left out

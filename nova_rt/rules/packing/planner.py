@@ -114,7 +114,7 @@ class _OutOfSteps(Exception):
 
 
 class _Search:
-    """A depth-first search to one depth."""
+    """A depth-first search to a fixed depth."""
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit

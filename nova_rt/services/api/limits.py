@@ -2,9 +2,9 @@
 
 """Compares a request with the unified limits of its project.
 
-Nova counts what Placement has allocated, and adds what a flavor names.  Here
-are added the servers that were admitted and are not allocated yet, and what a
-hint asks for.
+Nova counts what Placement has allocated, and adds what a flavor names.  This
+module adds the servers that were admitted but are not allocated yet, and the
+amounts that hints ask for.
 """
 
 from collections.abc import Iterable

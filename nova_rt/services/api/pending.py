@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Counts what a project was admitted for and Placement does not know yet.
+"""Counts admitted amounts of a project that Placement does not know yet.
 
 A server is known to Placement when nova-scheduler has claimed its resources.
 Until then, the server is a row of the API database without a cell.  A resize
-or unshelve has no such row, so that this module makes one, in Nova's table of
-quotas, for a project of a name that no project has.
+or unshelve has no such row, so this module adds a note to Nova's table of
+quotas, under a name that no project has.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ class Begun:
 
 def amounts(flavor: Any, hints: Mapping[str, Any] | None, topology: Any = None
             ) -> dict[str, int]:
-    """Returns what a server takes of each resource class; {} for nothing.
+    """Returns a server's amount of each resource class; {} for nothing.
 
     :param hints: as in the body of a request, or as a RequestSpec has them
     :raises InvalidReservation: when the flavor and the hints make no sense

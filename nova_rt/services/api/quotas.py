@@ -3,7 +3,7 @@
 """Makes nova-api count reservations against unified limits.
 
 Nova has no extension point where a request has passed its checks and is not
-admitted yet, so that :func:`install` wraps methods of Nova's ``compute.API``.
+admitted yet, so :func:`install` wraps methods of Nova's ``compute.API``.
 Without unified limits, the wrappers only call the methods.
 """
 
@@ -62,7 +62,7 @@ def _creating(method: _Method) -> _Method:
 
 
 def _new_server_amounts(given: dict[str, Any]) -> pending.Amounts:
-    """Returns what one server of a request to create servers takes."""
+    """Returns the amounts that one server of a create request takes."""
     try:
         return pending.amounts(
             given['flavor'], given['filter_properties'].get(

@@ -82,7 +82,7 @@ def _is_all_dedicated(flavor: Any, image_meta: Any) -> bool:
 
 
 def _topology(flavor: Any, image_meta: Any) -> Any:
-    """Returns the topology that Nova gives the server; None for none."""
+    """Returns the topology that Nova gives the server, or None."""
     try:
         return hardware.numa_get_constraints(flavor, image_meta)
     except (nova_exception.NovaException, ValueError):

@@ -228,7 +228,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
 
 
 def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:
-    """Returns the core of each pCPU; () if no two of them share one."""
+    """Returns the core of each pCPU; () if no two pCPUs share a core."""
     cores = siblings.cores(ids)
     return cores if len(set(cores)) < len(cores) else ()
 

@@ -126,7 +126,7 @@ def parse_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
 
 def counted(held: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
             ) -> Iterator[rt_cpus.Claim]:
-    """Yields what claims take of the pCPUs of their host.
+    """Yields what claims take from the pCPUs of their host.
 
     A server that is being resized on its host has two claims there, and runs
     with one of them.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides which claims count on a host, with those that audits miss.
+"""Decides which claims count on a host, also claims that audits miss.
 
 Nova's audit looks at the servers of its host and at migrations in progress.
 In the middle of a move neither may show the claim for a moment: Nova may have

@@ -18,9 +18,9 @@ class HostCPUs:
     """The pCPUs of a host, by their use.
 
     :ivar online: the online pCPUs
-    :ivar shared: those that Nova gives to unpinned servers
-    :ivar dedicated: those that Nova dedicates to servers
-    :ivar reserved: those that reservations may use
+    :ivar shared: the pCPUs that Nova gives to unpinned servers
+    :ivar dedicated: the pCPUs that Nova dedicates to servers
+    :ivar reserved: the pCPUs that reservations may use
     """
 
     online: Collection[int]

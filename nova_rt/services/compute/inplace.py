@@ -2,10 +2,11 @@
 
 """Decides which resizes keep the guest running on its host.
 
-Nova resizes on the same host as between two hosts: it powers the guest off,
-copies disks, and starts another guest.  If only the reservation differs, all
-of this can be left out.  The claim decides so, and notes the decision with the
-server: whatever happens later, an operation without the note is Nova's own.
+Nova resizes a server on its host as between two hosts: Nova powers the guest
+off, copies disks, and starts another guest.  If only the reservation differs,
+all of this can be left out.  The claim decides so, and notes the decision with
+the server: whatever happens later, an operation without the note is Nova's
+own.
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ from nova_rt.services.compute import vcpus
 #: Where a server with a NUMA topology does not fit, for the operator.
 IN_CELLS = (' in NUMA cells that have the memory, the pages and the devices '
             'of the server')
-#: How many orders of cells Nova is let try: those of 4 cells among 8 are 1680.
+#: Nova may try at most this many orders of cells; 4 among 8 have 1680.
 _MOST_ORDERS = 2000
 
 
@@ -128,7 +128,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """A reservation, and the host's pCPUs among which it needs a place.
+    """A reservation, and the pCPUs of the host that it may use.
 
     :ivar unreserved: the vCPUs without the reservation
     """

@@ -38,7 +38,7 @@ class Target:
 
 
 def targets(rt: Any, more: Iterable[claims.RTClaim] = ()) -> list[Target]:
-    """Returns what guests with soft reservations shall have now.
+    """Returns what guests with soft reservations should have now.
 
     :param rt: the tracker of this host
     :param more: claims that are about to be made, beside those that count

@@ -97,7 +97,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             counting.server_of, self._rt_resources())
 
     def rt_state(self) -> cpus.CpuBandwidth:
-        """Returns the bandwidth that claims and strangers take of pCPUs.
+        """Returns the bandwidth that claims and strangers take from pCPUs.
 
         :raises InvalidClaim: when a claim cannot be read
         """

@@ -35,7 +35,7 @@ _METHOD = 'get_allocation_candidates'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Wish:
-    """A server that this thread is about to ask Placement for."""
+    """A server for which this thread is about to ask Placement."""
 
     spec: Any
     reservation: reservation.Reservation

@@ -19,7 +19,7 @@ _EXT_STATE = '/sys/kernel/sched_ext/state'
 
 
 def fair(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Shows what the fair_server takes of each pCPU."""
+    """Shows what the fair_server takes from each pCPU."""
     yield _server(view, _FAIR)
 
 

@@ -2,8 +2,8 @@
 
 """Reads compute nodes and what their servers hold from Nova's databases.
 
-On a host count the servers that Nova's own audit counts: the servers of the
-host, and both ends of the migrations in progress. See
+The servers that Nova's own audit counts also count here: the servers of the
+host, and both ends of the migrations in progress.  See
 ResourceTracker._update_available_resource and _populate_assigned_resources.
 """
 

@@ -216,7 +216,7 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
 
 def _thread_leaf(group: str, thread: int, wanted: base.Budget | None,
                  soft: bool = False) -> snapshot.Leaf:
-    """Returns what a vCPU shall have and has.
+    """Returns the budget that a vCPU should have, and its present one.
 
     :param soft: whether the vCPU may also have a longer runtime
     """

@@ -80,7 +80,7 @@ def _granted(owed: reservations.Reservations, pid: int
 
 def _wanted(target: spare.Target, now: set[reservation.Reservation]
             ) -> claims.RTClaim | None:
-    """Returns the claim that a guest shall get; None if it stays.
+    """Returns the claim that a guest should get; None if nothing changes.
 
     In a resize, a guest that has more than one of the claims grants gets the
     runtime of the claim with its period, the larger one that is not above.

@@ -184,7 +184,7 @@ class Threads:
     def revive(self, guest: Mapping[VCPU, int],
                wanted: reservation.Reservation, undo: contextlib.ExitStack,
                before_us: int = 0) -> list[VCPU]:
-        """Makes vCPUs run again that have their reservation but starve.
+        """Makes vCPUs run again if they starve despite their reservation.
 
         The kernel treats such a thread as throttled but has no timer that
         ends the throttling: the thread left SCHED_DEADLINE while it was
@@ -266,7 +266,7 @@ class Threads:
             time.sleep(_POLL_SECONDS)
 
     def give_up(self, vcpu: VCPU) -> None:
-        """Makes a vCPU ordinary that still starves.
+        """Makes a vCPU that still starves ordinary.
 
         As an ordinary thread it gets enough CPU time to be ended.
         """
