@@ -34,7 +34,7 @@ SHIPPED = document.load(document.SHIPPED)
 TYPES = tuple(SHIPPED.types)
 HOSTS = 20
 PAPER = (30, 25, 25, 10, 10)
-#: The first mix is that of paper 002, table II: I to III are more than 75 %.
+#: The first mix is the mix of paper 002, table II: I to III are over 75 %.
 MIXES = (PAPER, (20, 20, 20, 20, 20), (50, 20, 20, 5, 5),
          (10, 10, 10, 35, 35))
 #: How far "almost the lowest" may be above the lowest.

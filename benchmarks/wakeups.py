@@ -4,11 +4,11 @@
 
 usage: .venv/bin/python -m benchmarks.wakeups [rounds]
 
-The measurement is that of cyclictest: a task of priority 60 on one CPU, in a
+The benchmark measures like cyclictest: a task of priority 60 on one CPU, in a
 watched group, sleeps until a time of the clock 1 ms later, and notes how late
 it wakes up.  Rounds with and without the programs alternate; the difference
-must be within the spread of the rounds.  Needs root, cc and cgroup v1, and
-50 ms every second of real-time budget for its group; exits with 1 if the
+must be within the spread of the rounds.  Needs root, cc and cgroup v1, and 50
+ms every second of real-time budget for its group; exits with 1 if the
 difference is larger.
 """
 

@@ -2,8 +2,8 @@
 
 """Reads the energy meters of a host (RAPL) and attributes the energy.
 
-The meters are those of the RAPL domain *package*: cores, shared cache and
-memory controller.  Brondolin and Santambrogio (Eq. 2) use the domain *core*.
+The meters measure the RAPL domain *package*: cores, shared cache and memory
+controller.  Brondolin and Santambrogio (Eq. 2) use the domain *core*.
 """
 
 from collections.abc import Iterable, Mapping

@@ -51,7 +51,7 @@ class Group:
     def throttling(self) -> tuple[int, int] | None:
         """Returns how many periods the quota had, and how many throttled.
 
-        The counters are those of ordinary tasks.
+        The counters count ordinary tasks only.
 
         :returns: None where cpu.stat has no such counters
         """

@@ -2,7 +2,7 @@
 
 """Computes what soft reservations get above their runtime.
 
-The terms are those of the literature on reservations (Rajkumar and others,
+The terms come from the literature on reservations (Rajkumar and others,
 "Resource kernels", 1998; Abeni and Buttazzo, "Resource reservation in dynamic
 real-time systems", 2004).  A server with a *hard* reservation gets its runtime
 in each period, and no more.  A server with a *soft* reservation gets at least

@@ -29,8 +29,8 @@ def ratio(data: records.Data, workload: str, way: str, get: Get) -> float:
 def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
     """Yields the results of the reservation, and whether they meet the goals.
 
-    The coefficient of variation is that of the reserved runs, which must be
-    steady.
+    The coefficient of variation is computed from the reserved runs, which must
+    be steady.
     """
     for workload in workloads.WORKLOADS:
         runs = data.select(workload, 'reserved')

@@ -129,7 +129,7 @@ def runtime_for_mean(*, arrival_rate_hz: float, service_rate_hz: float,
                      max_share: float = 1.0) -> int:
     """Returns the smallest runtime, in us, whose mean meets the target.
 
-    The mean is that of Eq. (5) or, where the network has a rate, of Eq. (6).
+    The mean comes from Eq. (5) or, if the network has a rate, from Eq. (6).
 
     :param network_delay_us: delta, in one direction
     :param network_rate_hz: nu; infinite: requests do not queue there
@@ -150,7 +150,7 @@ def runtime_for_percentile(*, arrival_rate_hz: float, service_rate_hz: float,
                            max_share: float = 1.0) -> int:
     """Returns the smallest runtime, in us, whose percentile meets the target.
 
-    The percentile is that of Eq. (5) or, where the network has a rate, the
+    The percentile comes from Eq. (5) or, if the network has a rate, is the
     bound of Eq. (10).
 
     :param network_delay_us: delta, in one direction

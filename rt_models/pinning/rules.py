@@ -2,7 +2,7 @@
 
 """The rules of placement, as data with their sources.
 
-Five practices are those of paper 001, section VI.  The other rules are about
+Five practices come from paper 001, section VI.  The other rules are about
 subjects that the paper did not measure: neighbours, quotas on pinned CPUs, and
 the threads of the hypervisor.
 """

@@ -2,10 +2,10 @@
 
 """Reads the policy ResponseTime, which turns a target into a runtime.
 
-The model is that of ``nova-rt plan``: requests arrive and are served at
-random (M/M/1), the rates are those of one vCPU, and the target is met
-whatever else runs on its pCPU.  The kernel is not known, so the module assumes
-a kernel that charges budgets by a timer under EDF (``cbs``).
+The model is the model of ``nova-rt plan``: requests arrive and are served at
+random (M/M/1), the rates are rates of one vCPU, and the target is met whatever
+else runs on its pCPU.  The kernel is not known, so the module assumes a kernel
+that charges budgets by a timer under EDF (``cbs``).
 """
 
 from collections.abc import Callable

@@ -71,7 +71,7 @@ def last_steps_us(runtime_us: int, period_us: int, tick_us: int) -> int:
 class Timers:
     """Remembers until when the timers of each group can be pending.
 
-    Times are those of a monotonic clock, in seconds.
+    Times are readings of a monotonic clock, in seconds.
 
     :param now: when this process began; budgets may have been changed just
         before

@@ -18,9 +18,9 @@ def responses_us(requests: traffic.Arrivals, runtime_us: float,
                  period_us: float) -> numeric.Floats:
     """Returns the response time of each request, in order.
 
-    The rules are those of SCHED_DEADLINE: a wake-up keeps budget and deadline
-    while budget / (deadline - now) <= Q / P, and a server without budget waits
-    for its deadline.
+    The rules are the rules of SCHED_DEADLINE: a wake-up keeps budget and
+    deadline while budget / (deadline - now) <= Q / P, and a server without
+    budget waits for its deadline.
     """
     if runtime_us == period_us:
         return _whole_cpu(requests)

@@ -2,7 +2,7 @@
 
 """Mainline RT_GROUP_SCHED: groups with budgets under fixed priorities.
 
-The rules are those of ``kernel/sched/rt.c``:
+The rules come from ``kernel/sched/rt.c``:
 
 * Run time is charged at ticks and at each switch, to the group and to all
   groups above it.  A group that has used more than its runtime is throttled at

@@ -12,7 +12,7 @@ from lxml import etree
 
 
 def uuid_of(xml: str) -> str:
-    """Returns the uuid of a domain, which is that of its server."""
+    """Returns the uuid of a domain, which is the uuid of its server."""
     return str(etree.fromstring(xml).findtext('uuid'))
 
 
