@@ -33,7 +33,7 @@ class BadData(exception.RTError):
 class Summary:
     """The response times of a run, in us.
 
-    :param quantiles_us: those at each of LEVELS; the last is the longest time
+    :param quantiles_us: the quantiles at LEVELS; the last is the longest time
     """
 
     mean_us: float

@@ -30,8 +30,8 @@ class CreateFlavor(base.ShowOne):
         parser.add_argument(
             '--unified-limits', action='store_true',
             help='Name the amounts of ' + ' and '.join(hostmap.CLASSES)
-            + ' in the flavor, for unified limits of a nova-api without the '
-              'middleware of nova-rt')
+            + ' in the flavor, so that a nova-api without the middleware of '
+              'nova-rt can compare these amounts with unified limits')
         parser.add_argument('--private', action='store_true',
                             help='Hide the flavor from other projects')
         return parser

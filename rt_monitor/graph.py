@@ -29,8 +29,8 @@ class Vertex:
     :ivar centre: the server as a service centre
     :ivar demand_s: D by its cores, for each request from outside; None where
         no request comes from outside
-    :ivar own_s: CPU time for each request that the server answers; None
-        where the server answers none
+    :ivar own_s: CPU time for each request that the server answers; None if the
+        server answers no request
     """
 
     name: str

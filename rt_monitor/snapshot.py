@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Takes a look at all servers of this host, with all available sources."""
+"""Takes snapshots of all servers of this host, with all available sources."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
@@ -257,7 +257,7 @@ def _work(look: Snapshot, host: Mapping[int, waits.Counts]
 def _with_network(look: Snapshot,
                   answered: Mapping[str, transactions.ServerTransactions]
                   ) -> Snapshot:
-    """Adds the transactions of one more source to a look."""
+    """Adds the transactions of one more source to a snapshot."""
     before = look.answered
     return dataclasses.replace(
         look, network=sum((seen.stats for seen in answered.values()),

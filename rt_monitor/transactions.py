@@ -79,7 +79,7 @@ class Edge:
                     self.took + other.took, self.unclear + other.unclear)
 
     def since(self, before: 'Edge') -> 'Edge':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier reading."""
         if self.begun != before.begun:
             return self
         return Edge(self.received - before.received, self.sent - before.sent,
@@ -103,7 +103,7 @@ class TransactionStats:
                                 self.beyond + other.beyond)
 
     def since(self, before: 'TransactionStats') -> 'TransactionStats':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier reading."""
         return TransactionStats(self.late - before.late,
                                 self.beyond - before.beyond)
 
@@ -157,7 +157,7 @@ class ServerTransactions:
             self.stats + other.stats)
 
     def since(self, before: 'ServerTransactions') -> 'ServerTransactions':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier reading."""
         return ServerTransactions(
             _after(self.edges, before.edges),
             self.waiting.since(before.waiting),

@@ -56,7 +56,7 @@ class Counts:
             max(self.last, other.last))
 
     def since(self, before: 'Counts') -> 'Counts':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier reading."""
         return Counts(
             self.ran - before.ran, self.switches - before.switches,
             self.preempted - before.preempted,
@@ -136,7 +136,7 @@ class Usage:
                      self.waits + other.waits, self.uses + other.uses)
 
     def since(self, before: 'Usage') -> 'Usage':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier reading."""
         cpus = {cpu: counts.since(before.cpus.get(cpu, Counts()))
                 for cpu, counts in self.cpus.items()}
         return Usage(self.totals.since(before.totals), cpus,

@@ -20,8 +20,8 @@ class Limits:
     """The limits that can be seen, kept open.
 
     :param path: the directory of the group; '' if it cannot be seen
-    :param real_time: whether the limits are those of real-time tasks, which
-        hold for each CPU; if not, those of ordinary tasks
+    :param real_time: whether the limits hold for real-time tasks, on each CPU;
+        otherwise, the limits hold for ordinary tasks
     """
 
     def __init__(self, path: str, real_time: bool) -> None:

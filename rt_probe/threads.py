@@ -60,8 +60,9 @@ class Threads:
     def sample(self, also: Sequence[int] = ()) -> Mapping[int, Thread]:
         """Reads all threads and returns them by their IDs.
 
-        :param also: IDs of further threads, some of which may have ended.
-            The same object as in the last call stands for the same threads.
+        :param also: IDs of further threads, some of which may have ended.  If
+            the object is the same as in the last call, the threads are the
+            same.
         :raises ProcessLookupError: when a process is gone
         """
         if self._processes or also is not self._also:

@@ -54,7 +54,7 @@ def installed(name: str, module: str, register: str = 'register',
     listed all the same.  The subcommand then says which extra has the package.
 
     :param register: the function of the module
-    :param extra: the extra to install for a package that several have
+    :param extra: the extra to install, if several extras have the package
     """
     def add(commands: Any) -> None:
         try:

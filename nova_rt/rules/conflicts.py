@@ -56,9 +56,9 @@ def check(extra_specs: Mapping[str, Any],
           image_properties: Mapping[str, Any] | None = None) -> None:
     """Refuses a flavor or an image that conflicts with a reservation.
 
-    :param image_properties: values of IMAGE_PROPERTIES; a value of None
-        counts as not set; None if the image is not known, which may have what
-        the flavor needs
+    :param image_properties: values of IMAGE_PROPERTIES; a value of None counts
+        as not set; None if the image is not known, as an unknown image may
+        have what the flavor needs
     :raises InvalidReservation: when a key conflicts; the message names the
         first key that does
     """

@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
     target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
     kernel, note = this_host.kernel(args)
-    looks = [*itertools.islice(
+    snapshots = [*itertools.islice(
         monitor.snapshots(args.seconds / _PARTS), _PARTS)]
-    measured = measured_load(looks, _uuid(looks[-1], args.server))
+    measured = measured_load(snapshots, _uuid(snapshots[-1], args.server))
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
     if args.format == 'json':
@@ -74,12 +74,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _uuid(look: monitor_snapshot.Snapshot, wanted: str) -> str:
+def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:
     """Returns the UUID of the server with this UUID or name.
 
     :raises CannotMonitor: when no server or several servers match
     """
-    uuids = [uuid for uuid, server in look.servers.items()
+    uuids = [uuid for uuid, server in snapshot.servers.items()
              if wanted in (uuid, server.name)]
     if len(uuids) != 1:
         raise exception.CannotMonitor(
@@ -89,22 +89,22 @@ def _uuid(look: monitor_snapshot.Snapshot, wanted: str) -> str:
     return uuids[0]
 
 
-def measured_load(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
+def measured_load(snapshots: Sequence[monitor_snapshot.Snapshot], uuid: str
                   ) -> rt_advice.MeasuredLoad:
-    """Returns what was measured of a server over consecutive looks.
+    """Returns the measurements of a server in consecutive snapshots.
 
-    :param looks: each look counts from the look before it
+    :param snapshots: each snapshot counts from the previous snapshot
     """
-    server = looks[-1].servers[uuid]
-    edges = [look.answered[uuid].total(transactions.Role.SERVER)
-             if uuid in look.answered else transactions.Edge()
-             for look in looks]
+    server = snapshots[-1].servers[uuid]
+    edges = [snapshot.answered[uuid].total(transactions.Role.SERVER)
+             if uuid in snapshot.answered else transactions.Edge()
+             for snapshot in snapshots]
     totals = [edge.took for edge in edges]
-    usages = [look.usages.get(uuid) for look in looks]
+    usages = [snapshot.usages.get(uuid) for snapshot in snapshots]
     granted = server.reservation
     return rt_advice.MeasuredLoad(
         [total.count for total in totals],
-        sum(look.span_s for look in looks),
+        sum(snapshot.span_s for snapshot in snapshots),
         [usage.vcpus_ns / 1e9 if usage else 0.0 for usage in usages],
         server.vcpus or max(1, len(server.groups) - 1),
         sum(totals[1:], totals[0]),

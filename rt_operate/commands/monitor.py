@@ -114,13 +114,13 @@ def run_top(args: argparse.Namespace) -> int:
 
 def grouped(look: monitor_snapshot.Snapshot, args: argparse.Namespace
             ) -> monitor_snapshot.Snapshot:
-    """Returns the look with its servers added up as the options say."""
+    """Returns the snapshot with its servers added up as the options say."""
     return aggregation.aggregate(look, args.by) if args.by else look
 
 
 def snapshots(seconds: float, with_http: bool = False
               ) -> Iterator[monitor_snapshot.Snapshot]:
-    """Yields, every *seconds*, what happened since the look before.
+    """Yields, every *seconds*, what happened since the previous snapshot.
 
     :param with_http: read requests of HTTP/1, too
     :raises CannotMonitor: when no source can be read

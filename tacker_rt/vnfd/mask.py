@@ -35,7 +35,7 @@ def extra_specs(place: problem.Place, capabilities: dict[Any, Any],
 
     Adds problems to *place*.
 
-    :param capabilities: those of the VDU, which say how many vCPUs it has
+    :param capabilities: the capabilities of the VDU, with its number of vCPUs
     """
     if statements.MASK not in raw:
         return {}

@@ -96,8 +96,8 @@ def collect(folder: Path, name: str, etsi: Path | None = None
             ) -> dict[str, Path]:
     """Returns a VNFD and all files that it imports.
 
-    :param folder: the folder outside of which nothing is read, except our
-        types and those of ETSI
+    :param folder: the folder of the files; outside of it only our types and
+        ETSI's types are read
     :param name: the path of the VNFD below *folder*
     :param etsi: the directory of the types of SOL001, by default of Tacker
     :returns: files by the path below *folder* at which an import finds them

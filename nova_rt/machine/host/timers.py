@@ -17,6 +17,6 @@ def replenishments(text: str) -> list[float]:
     """Returns when throttled deadline servers and tasks get new runtime.
 
     :param text: the content of the file
-    :returns: a time for each of them, in seconds of CLOCK_MONOTONIC
+    :returns: a time for each timer, in seconds of CLOCK_MONOTONIC
     """
     return [int(match[1]) / 1e9 for match in _REPLENISHMENT.finditer(text)]

@@ -81,8 +81,8 @@ class Capacity:
     :ivar min_runtime_us: the shortest runtime that the kernel may be given
     :ivar before_interrupts: True if reservations run before the threads that
         handle interrupts
-    :ivar others: the groups beside that of the guests that hold bandwidth,
-        which *ppm* leaves out
+    :ivar others: the groups with bandwidth outside of the group of the guests;
+        *ppm* leaves out this bandwidth
     """
 
     ppm: int

@@ -22,7 +22,7 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
     :param name: the interface to return without asking
         (``[nova_rt] kernel_interface``)
     :param look: makes the survey of the kernel
-    :returns: the interface; None if the kernel has none of them
+    :returns: the interface; None if the kernel has no known interface
     :raises LookupError: when no interface has the name *name*
     :raises KernelError: when the interface cannot be found out, or when
         several interfaces match the kernel

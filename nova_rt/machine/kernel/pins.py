@@ -58,7 +58,8 @@ class Pins:
     def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keeps a vCPU on *cpus*; () leaves the vCPU where it is.
 
-        :returns: the CPUs of its cpuset before; () if it had none of its own
+        :returns: the earlier CPUs of its cpuset; () if it had no cpuset of its
+            own
         """
         self._group_of(thread, _VCPU)
         return self._tasks.confine(thread, cpus) if cpus else ()
@@ -85,7 +86,7 @@ class Pins:
         :param claimed: the pCPUs of the guest's reserved vCPUs; CPUs of their
             NUMA cells are used if there are any
         :param ordinary: the indices of the vCPUs without a reservation; each
-            of these vCPUs is kept on the spare ones among its CPUs, or stays
+            of these vCPUs is kept on the spare CPUs among its CPUs, or stays
             where it is if none of its CPUs is spare
         :returns: the CPUs of each group before, for :meth:`put_back`
         """

@@ -78,7 +78,7 @@ class Tasks:
                       ) -> tuple[int, ...]:
         """Restricts a cpuset to *cpus*, unless it already has exactly these.
 
-        :returns: the CPUs of the cpuset before; () if it had none of its own
+        :returns: the earlier CPUs of the cpuset; () if the cpuset was empty
         :raises OSError: when the kernel refuses
         :raises LookupError: when there are no cpusets
         """
@@ -165,7 +165,7 @@ class Tasks:
         return list(self._threads(group, controller, keeper))
 
     def vcpu_threads(self, group: str, controller: str) -> list[int]:
-        """Returns the threads in the group of a vCPU that run its code.
+        """Returns the threads in a vCPU's group that run the vCPU's code.
 
         KVM's own worker threads are in the group of the vCPU that made them,
         but have no part in the reservation.

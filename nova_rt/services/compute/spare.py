@@ -28,9 +28,9 @@ LOG = logging.getLogger(__name__)
 class Target:
     """The runtime that the guest of a soft reservation should have.
 
-    :ivar allowed: one claim with the runtime that the guest gets now; during
-        a resize the two claims of the server, with their own runtimes, of
-        which the guest has either
+    :ivar allowed: one claim with the runtime that the guest gets now; during a
+        resize, both claims of the server with their own runtimes; the guest
+        has one of these runtimes
     """
 
     uuid: str

@@ -30,7 +30,7 @@ def is_elsewhere(instance: Any, host: str) -> bool:
 
     The answer for a deleted server is no: Nova itself ends its guest.
 
-    :param instance: a server of which a guest runs on this host
+    :param instance: a server whose guest runs on this host
     """
     return (instance.host != host and not instance.deleted
             and counting.is_over(instance))

@@ -300,11 +300,12 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         """Counts claims that the audit of Nova has not seen (see counting).
 
         :param before: the claims that counted until now
-        :param known: the servers that Nova counts, by uuid; other servers of
-            which a guest runs or a claim counts here are added
-        :returns: the servers of which a guest runs here while Nova has them
-            on another host: a list of those with a claim that counts here,
-            and, by uuid, those without one, which are not *known*
+        :param known: the servers that Nova counts, by uuid; other servers are
+            added if their guest runs here or their claim counts here
+        :returns: the servers whose guest runs here while Nova has the server
+            on another host: a list of the servers with a claim that counts
+            here, and, by uuid, the servers without such a claim, which are not
+            *known*
         """
         missed = set(map(counting.server_of, before - self._rt_resources()))
         if not self._rt_audited:

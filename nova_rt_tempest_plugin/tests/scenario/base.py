@@ -72,7 +72,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
         waiters.wait_for_server_termination(self.servers_client, server)
 
     def allocated(self, server: str) -> list[Body]:
-        """Returns what the server holds of each provider of CPU time."""
+        """Returns the server's amounts at each provider of CPU time."""
         held = self.placement_client.list_allocations(server)['allocations']
         amounts = [{name: each['resources'][name] for name in hostmap.CLASSES
                     if name in each['resources']} for each in held.values()]

@@ -30,7 +30,7 @@ class Emulator:
     """The threads beside the vCPUs of a virtual machine.
 
     :ivar cpus: the CPUs on which at least one of these threads may run
-    :ivar used: the CPUs that they used on average since each of them started
+    :ivar used: the CPUs that the threads used on average since they started
     """
 
     name: str
