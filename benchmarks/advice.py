@@ -74,7 +74,7 @@ def measured_load(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
 
 
 def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:
-    """Returns the simulated percentile, infinite if there is overload."""
+    """Returns the simulated percentile; infinite if there is overload."""
     try:
         return estimate.estimate(
             load, rt_reservation.Reservation(runtime_us, period_us),

@@ -42,12 +42,12 @@ class By(enum.StrEnum):
 
 def aggregate(look: monitor_snapshot.Snapshot, by: By
               ) -> monitor_snapshot.Snapshot:
-    """Returns a look in which each group stands for a server.
+    """Returns a snapshot in which each group stands for a server.
 
-    The reservation of a group is the mean CPU time per second of all vCPUs in
-    the group, given to each vCPU.  All vCPUs of the group together then have
-    as much CPU time as the servers of the group together.  The name of a group
-    ends with the number of its servers.
+    Each vCPU of the result has the mean CPU time per second that is reserved
+    for a vCPU of the group.  All vCPUs of the group together then have as much
+    CPU time as the servers of the group together.  The name of a group ends
+    with the number of its servers.
     """
     group_of = {uuid: by.group(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.usages, **look.answered,

@@ -63,7 +63,7 @@ def busy_us(processes: Iterable[int]) -> float:
 
 
 def _cpu_clock(process: int) -> int:
-    """Returns the clock as clock_getcpuclockid(3), which Python lacks."""
+    """Returns the clock like clock_getcpuclockid(3), which Python lacks."""
     return ~process << 3 | _CPUCLOCK_SCHED
 
 

@@ -19,7 +19,7 @@ If the server finishes a request in the window of its arrival, the request
 takes as long as the work before it and its own work (``window``).  The end of
 any other request follows from the work at the beginning of its last window,
 which is the same as in the fluid queue.  The CPU times of the requests before
-it are exponential, hence the Poisson and Erlang probabilities.
+it are exponential, so the module uses Poisson and Erlang probabilities.
 
 The model assumes that nothing delays the budget in its window: the CPU has no
 other reservation with an earlier deadline.

@@ -34,9 +34,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         'release', help='take back the budgets of guests that have ended',
         description='Takes back the budgets of groups that have no task left, '
                     'as nova-compute does in each audit. Then lowers each '
-                    'group above these groups to what the groups below it '
-                    'hold. Use this command on a host on which nova-compute '
-                    'no longer runs. Run it as root.',
+                    'parent of these groups to the sum of its children. Use '
+                    'this command on a host on which nova-compute no longer '
+                    'runs. Run the command as root.',
         epilog='Exit status: 0 done, 1 it is not known which guests have '
                'ended, or the kernel refused, 3 wrong usage.')
     parser.add_argument(
