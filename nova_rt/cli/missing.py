@@ -14,6 +14,7 @@ _KNOWN = {
     'opentelemetry': ('OpenTelemetry', 'otlp'),
     'os_vif': ('os-vif', 'nova'),
     'oslo_config': ('oslo.config', 'nova'),
+    'oslo_context': ('oslo.context', 'nova'),
     'oslo_log': ('oslo.log', 'nova'),
     'oslo_policy': ('oslo.policy', 'nova'),
     'oslo_privsep': ('oslo.privsep', 'compute'),

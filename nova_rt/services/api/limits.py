@@ -18,6 +18,7 @@ from oslo_limit import exception as limit_exception
 from oslo_limit import limit
 
 from nova_rt.services.api import pending
+from nova_rt.services import events
 
 _PREFIX = 'class:'
 #: How often the allocations are read again while they change.
@@ -42,7 +43,9 @@ def room(context: Any, project_id: str, needs: pending.Amounts, least: int,
         over = _over(context, project_id, needs, most, admitted, precise=True)
     fits = min((_fits(info, needs) for info in over), default=most)
     if fits < least:
-        raise nova_exception.TooManyInstances(_sentence(over, needs, least))
+        sentence = _sentence(over, needs, least)
+        events.refused(events.API, events.QUOTA, sentence)
+        raise nova_exception.TooManyInstances(sentence)
     return fits
 
 

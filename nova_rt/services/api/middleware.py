@@ -26,6 +26,7 @@ import webob.exc
 
 from nova_rt.rules import exception
 from nova_rt.rules import mask
+from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services import announce
@@ -36,6 +37,7 @@ from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
+from nova_rt.services import events
 from nova_rt.services import selfcheck
 from nova_rt.services import servers
 
@@ -80,9 +82,11 @@ class ReservationHints:
         except (exception.InvalidReservation,
                 exception.InvalidWorkload) as error:
             LOG.info('CPU reservation refused: %s', error)
+            events.refused(events.API, report.REQUEST, str(error))
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))
         except nova_exception.PolicyNotAuthorized as error:
+            events.refused(events.API, events.POLICY, error.format_message())
             return wsgi.Fault(webob.exc.HTTPForbidden(
                 explanation=error.format_message()))
         return req.get_response(self._app)

@@ -35,6 +35,7 @@ from nova_rt.services.compute import claims
 from nova_rt.services.compute import request
 from nova_rt.services.compute import spare
 from nova_rt.services.compute import tracker
+from nova_rt.services import events
 
 LOG = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ def change_here(rt: Any, context: Any, instance: Any,
     LOG.info('Changed the CPU reservation from %s on pCPUs %s to %s on pCPUs '
              '%s.', old.reservation, list(old.cpus), new.reservation,
              list(new.cpus), instance=instance)
+    events.changed(old, new)
     with _later('Placement', instance):
         _set_amounts(rt, context, new.instance_uuid, _amounts(new))
     with _later('the map of this host', instance):

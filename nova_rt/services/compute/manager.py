@@ -21,6 +21,8 @@ from nova_rt.services.compute import change
 from nova_rt.services.compute import inplace
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import request
+from nova_rt.services.compute import telling
+from nova_rt.services import events
 
 
 class RTComputeManager(manager.ComputeManager):
@@ -63,6 +65,14 @@ class RTComputeManager(manager.ComputeManager):
         with compute_utils.EventReporter(
                 ctxt, f'compute_{change.ACTION}', self.host, uuid):
             change_here()
+
+    def rebuild_instance(self, context: Any, instance: Any, *args: Any,
+                         **kwargs: Any) -> Any:
+        before = instance.host
+        result = super().rebuild_instance(context, instance, *args, **kwargs)
+        if before != instance.host == self.host:
+            telling.moved(instance, events.EVACUATED)
+        return result
 
     def _terminate_volume_connections(self, context: Any, instance: Any,
                                       bdms: Any) -> None:

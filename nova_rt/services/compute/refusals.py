@@ -2,6 +2,8 @@
 
 """Refuses claims, and keeps the reason for the metrics."""
 
+from collections.abc import Iterator
+import contextlib
 from typing import Any
 
 from nova import exception as nova_exception
@@ -10,11 +12,12 @@ from oslo_log import log as logging
 from nova_rt.rules import hostmap
 from nova_rt.rules import report
 from nova_rt.services.compute import claims
+from nova_rt.services import events
 
 LOG = logging.getLogger(__name__)
 
 # A class of its own would not pass Nova's RPC as what it is.
-_KIND = 'rt_kind'
+_KIND, _REASON = 'rt_kind', 'rt_reason'
 
 
 def refused(kind: str, reason: str, told: str = ''
@@ -28,13 +31,21 @@ def refused(kind: str, reason: str, told: str = ''
     LOG.info('CPU reservation refused: %s', reason)
     error = nova_exception.ComputeResourcesUnavailable(reason=told or reason)
     setattr(error, _KIND, kind)
+    setattr(error, _REASON, reason)
     return error
 
 
-def kinds(error: BaseException) -> list[str]:
-    """Returns the kind of a refusal; nothing for a refusal of Nova."""
-    kind = getattr(error, _KIND, '')
-    return [kind] if kind else []
+@contextlib.contextmanager
+def counted(tally: report.Tally, server: str) -> Iterator[None]:
+    """Counts refusals of nova-rt by their reason, and tells of them."""
+    try:
+        yield
+    except nova_exception.ComputeResourcesUnavailable as error:
+        if kind := getattr(error, _KIND, ''):
+            tally.refused[kind] += 1
+            events.refused(events.COMPUTE, kind, getattr(error, _REASON),
+                           server)
+        raise
 
 
 def check_allocation(claim: claims.RTClaim, provider_uuid: str,

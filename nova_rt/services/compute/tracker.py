@@ -14,7 +14,6 @@ from typing import Any
 
 from nova.compute import resource_tracker
 import nova.conf
-from nova import exception as nova_exception
 from nova import objects
 from nova import utils
 from oslo_log import log as logging
@@ -38,7 +37,9 @@ from nova_rt.services.compute import reporting
 from nova_rt.services.compute import request
 from nova_rt.services.compute import spare
 from nova_rt.services.compute import strangers as rt_strangers
+from nova_rt.services.compute import telling
 from nova_rt.services.compute import vcpus
+from nova_rt.services import events
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -111,7 +112,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     @synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,
                        allocations: Any, limits: Any = None) -> Any:
-        with self._rt_counted(), self._rt_claiming(
+        with refusals.counted(
+                self.driver.rt_tally, instance.uuid), self._rt_claiming(
                 instance, None, nodename, 0, limits):
             claim = super().instance_claim(
                 context, instance, nodename, allocations, limits)
@@ -131,7 +133,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                     **kwargs: Any) -> Any:
         # Called with Nova's lock held.
         move = migration.id if migration else 0
-        with self._rt_counted(), self._rt_claiming(
+        with refusals.counted(
+                self.driver.rt_tally, instance.uuid), self._rt_claiming(
                 instance, new_flavor, nodename, move, kwargs.get('limits'),
                 kwargs.get('image_meta')):
             return super()._move_claim(
@@ -169,15 +172,6 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 held.add(new.to_resource(provider))
 
     @contextlib.contextmanager
-    def _rt_counted(self) -> Iterator[None]:
-        """Counts refusals by their reason, for the metrics."""
-        try:
-            yield
-        except nova_exception.ComputeResourcesUnavailable as error:
-            self.driver.rt_tally.refused.update(refusals.kinds(error))
-            raise
-
-    @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
                      move: int, limits: Any, image_meta: Any = None
                      ) -> Iterator[None]:
@@ -204,6 +198,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             self._rt_pending = None
         LOG.info('Claimed pCPUs %s for %s.', list(claim.cpus),
                  claim.reservation, instance=instance)
+        events.admitted(claim)
 
     def _rt_choose(self, instance: Any, flavor: Any, move: int,
                    question: Callable[[], numa.Question | None]
@@ -274,6 +269,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         return objects.ResourceList(
             objects=[*(claimed or ()), resource])
 
+    def _release_assigned_resources(self, resources: Any) -> None:
+        before = self._rt_resources()
+        super()._release_assigned_resources(resources)
+        telling.released(before, self._rt_resources())
+
     def _populate_assigned_resources(self, context: Any,
                                      instance_by_uuid: Any) -> None:
         before = self._rt_resources()
@@ -287,6 +287,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             if request.is_plain(known[uuid]))
         super()._populate_assigned_resources(context, instance_by_uuid)
         strays, elsewhere = self._rt_keep(context, before, known)
+        telling.released(before, self._rt_resources())
         self.driver.rt_reconcile(entitled.entitlements(
             known, self.host, self._rt_resources(), not self._rt_audited))
         self._rt_count_strangers(known, elsewhere)
@@ -386,6 +387,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         if instance.migration_context is not None:
             instance.resources = instance.migration_context.new_resources
             instance.save()
+            telling.moved(instance, events.LIVE)
 
     def _rt_adopt(self, instance: Any) -> None:
         """Gives a server on this host the claim that was made for it here.

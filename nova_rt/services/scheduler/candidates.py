@@ -21,7 +21,9 @@ from nova.scheduler.client import report
 from oslo_log import log as logging
 
 from nova_rt.rules import hostmap
+from nova_rt.rules import report as rt_report
 from nova_rt.rules import reservation
+from nova_rt.services import events
 from nova_rt.services.scheduler import refusal
 
 CONF = nova.conf.CONF
@@ -117,11 +119,14 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
         reason = (f'no host has room for {wish.reservation} on '
                   f'{refusal.pcpus(wish.vcpus)} together with all else that '
                   f'the flavor and the request ask for')
+    free = (', '.join(f'{amount} of {name}' for name, amount
+                      in resources.merged_resources().items())
+            if able else _largest(client, context))
     LOG.info('Placement offers no host for a CPU reservation: %s: %s', what,
-             ', '.join(f'{amount} of {name}' for name, amount
-                       in resources.merged_resources().items())
-             if able else _largest(client, context),
-             instance_uuid=wish.spec.instance_uuid)
+             free, instance_uuid=wish.spec.instance_uuid)
+    events.refused(events.PLACEMENT,
+                   events.TOGETHER if able else rt_report.NO_ROOM,
+                   f'{what}: {free}', wish.spec.instance_uuid)
     raise nova_exception.NoValidHost(reason=reason)
 
 

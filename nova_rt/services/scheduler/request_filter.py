@@ -15,6 +15,8 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import report
+from nova_rt.services import events
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import inplace
 from nova_rt.services.scheduler import readers
@@ -43,6 +45,8 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     except exception.InvalidReservation as error:
         LOG.info('CPU reservation refused: %s', error,
                  instance_uuid=spec.instance_uuid)
+        events.refused(events.SCHEDULER, report.REQUEST, str(error),
+                       spec.instance_uuid)
         # The message is complete; Nova would log the chain of causes, too.
         raise nova_exception.RequestFilterFailed(
             reason=str(error)) from None

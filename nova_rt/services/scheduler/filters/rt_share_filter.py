@@ -14,11 +14,13 @@ from oslo_log import log as logging
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.services import announce
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
+from nova_rt.services import events
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import inplace
@@ -64,6 +66,8 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             split = request.split(spec_obj) if wanted else None
         except exception.InvalidReservation as error:
             LOG.info('CPU reservation refused: %s', error)
+            events.refused(events.SCHEDULER, report.REQUEST, str(error),
+                           spec_obj.instance_uuid)
             return []
         if wanted is None or split is None:
             return hosts
@@ -114,10 +118,13 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             shows in the fault of the server, and therefore names neither hosts
             nor free amounts
         """
-        LOG.info('CPU reservation refused: %s%s: %s',
-                 refusal.does_not_fit(wanted, split.reserved),
-                 numa.IN_CELLS if hostmap.NUMA in split.needs else '',
-                 _room_by_host(hosts, wanted, split))
+        detail = (
+            f'{refusal.does_not_fit(wanted, split.reserved)}'
+            f'{numa.IN_CELLS if hostmap.NUMA in split.needs else ""}: '
+            f'{_room_by_host(hosts, wanted, split)}')
+        LOG.info('CPU reservation refused: %s', detail)
+        events.refused(events.SCHEDULER, report.NO_ROOM, detail,
+                       spec.instance_uuid)
         if spec.num_instances == 1:
             # With several servers Nova has to clean up claims of the others
             # first, which an exception would prevent.

@@ -40,8 +40,10 @@ from nova_rt.services.compute import entitled
 from nova_rt.services.compute import inplace
 from nova_rt.services.compute import manager as rt_manager
 from nova_rt.services.compute import spare
+from nova_rt.services.compute import telling
 from nova_rt.services.compute import tracker
 from nova_rt.services import conf as rt_conf
+from nova_rt.services import events
 from nova_rt.services import install
 from nova_rt.services import selfcheck
 from nova_rt.services.virt.libvirt import confinement
@@ -341,6 +343,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if not self._rt_runs_on(instance):
             super().finish_migration(context, migration, instance, *args,
                                      **kwargs)
+        if migration.source_compute != migration.dest_compute:
+            telling.moved(instance, events.COLD)
 
     def finish_revert_migration(self, context: Any, instance: Any,
                                 *args: Any, **kwargs: Any) -> None:

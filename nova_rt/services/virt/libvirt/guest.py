@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from oslo_utils import excutils
 
 from nova_rt.services.compute import claims
+from nova_rt.services import events
 from nova_rt.services.virt.libvirt import holding
 from nova_rt.services.virt.libvirt import pinning
 from nova_rt.services.virt.libvirt import reservations
@@ -51,13 +52,15 @@ class RTGuest(libvirt_guest.Guest):
             target.apply(self._reservations.pid(self.uuid), claim)
             if waits and not pause:
                 self.resume()
-        except Exception:
+        except Exception as error:
             with excutils.save_and_reraise_exception():
                 self._reservations.missed += 1
+                events.missed(self.uuid, events.ENDED, str(error))
                 self.poweroff()
+        took_ms = int((time.monotonic() - started) * 1000)
         LOG.info('Server %s has %s on pCPUs %s, %d ms after its start.',
-                 self.uuid, claim.reservation, list(claim.cpus),
-                 (time.monotonic() - started) * 1000)
+                 self.uuid, claim.reservation, list(claim.cpus), took_ms)
+        events.applied(claim, took_ms)
         return result
 
     def migrate(self, destination: Any, *args: Any,

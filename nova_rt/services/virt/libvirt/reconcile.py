@@ -14,6 +14,7 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
+from nova_rt.services import events
 from nova_rt.services.virt.libvirt import enforcer
 
 LOG = logging.getLogger(__name__)
@@ -151,11 +152,13 @@ class Reconciler:
             LOG.warning('The kernel did not hold the CPU reservation of '
                         'server %s; applied %s on pCPUs %s.', guest.uuid,
                         claim.reservation, list(claim.cpus))
+            events.corrected(guest.uuid, claim)
             self._corrected += 1
         elif self._target.bandwidth(guest.pid):
             self._target.release(guest.pid)
             LOG.warning('Released the CPU reservation of server %s, which '
                         'holds no claim.', guest.uuid)
+            events.corrected(guest.uuid, None)
             self._corrected += 1
         else:
             self._target.withhold(guest.pid)

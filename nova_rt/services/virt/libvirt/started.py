@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
+from nova_rt.services import events
 from nova_rt.services.virt.libvirt import reservations
 
 LOG = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class Starts:
             target.apply(pid, claim)
             LOG.info('Server %s has %s on pCPUs %s.', uuid,
                      claim.reservation, list(claim.cpus))
+            events.applied(claim)
 
     def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:
         """Ends the started guest, but not a later guest of the server."""
@@ -80,9 +82,11 @@ class Starts:
                 LOG.error('Server %s is ended, because it would run without '
                           'its CPU reservation: %s', uuid, str(error))
                 self._connection().lookupByUUIDString(uuid).destroy()
+                events.missed(uuid, events.ENDED, str(error))
                 return
         LOG.warning('Server %s runs without its CPU reservation until the '
                     'next audit: %s', uuid, str(error))
+        events.missed(uuid, events.RUNS, str(error))
 
     def _is_ours(self, uuid: str) -> bool:
         """Checks whether Nova itself is not at work on the guest.

@@ -153,7 +153,8 @@ class RTShareFilterTest(_Case):
             hosts, HALF, {'_nova_check_type': ['rebuild']}))
 
     def test_nonsense_passes_nowhere(self):
-        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        log = self.useFixture(fixtures.FakeLogger(
+            name='nova_rt.services.scheduler', level=logging.INFO))
         hosts = self.hosts(base.host_map([0]))
         self.assertEqual([], self.passing(hosts, HALF,
                                           base.hints(runtime='abc')))
@@ -161,7 +162,8 @@ class RTShareFilterTest(_Case):
 
     def refused(self, hosts, vcpus=1, specs=HALF):
         """Returns the messages to the owner and to the operator."""
-        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        log = self.useFixture(fixtures.FakeLogger(
+            name='nova_rt.services.scheduler', level=logging.INFO))
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,
                                   hosts, specs, vcpus=vcpus)
         return str(error), log.output
@@ -293,7 +295,8 @@ class NumaTest(_Case):
         self.assertFalse(self.passes(host))
 
     def test_an_older_host(self):
-        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        log = self.useFixture(fixtures.FakeLogger(
+            name='nova_rt.services.scheduler', level=logging.INFO))
         self.assertFalse(self.passes(self.host(0, 0, 0, 0, takes=())))
         self.assertIn('does not take numa (an older nova-rt', log.output)
 
