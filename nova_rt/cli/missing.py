@@ -18,6 +18,7 @@ _KNOWN = {
     'oslo_log': ('oslo.log', 'nova'),
     'oslo_policy': ('oslo.policy', 'nova'),
     'oslo_privsep': ('oslo.privsep', 'compute'),
+    'oslo_reports': ('oslo.reports', 'nova'),
     'oslo_serialization': ('oslo.serialization', 'nova'),
     'oslo_upgradecheck': ('oslo.upgradecheck', 'nova'),
     'oslo_utils': ('oslo.utils', 'nova'),

@@ -3,14 +3,20 @@
 """What nova-rt tells of the life of a server, with the ids of requests."""
 
 import collections
+import os
+import pathlib
 import re
+import signal
 
 import fixtures
 from nova import context as nova_context
+from nova import version as nova_version
 from oslo_context import context as oslo_context
+from oslo_reports import guru_meditation_report
 
 from nova_rt.rules import hostmap
 from nova_rt.services import events
+from nova_rt.services import meditation
 from tests.functional import operations
 from tests.functional import test_quotas
 
@@ -71,6 +77,24 @@ class LogEventsTest(operations.TestCase):
         self._delete_server(server)
         (name, fields), = self.told()
         self.assertEqual(('rt.released', move), (name, fields['move']))
+
+    def test_the_report_of_a_process_that_gets_sigusr2(self) -> None:
+        server = self.boot(self.flavor(300))
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        before = signal.getsignal(signal.SIGUSR2)
+        self.addCleanup(signal.signal, signal.SIGUSR2, before)
+        guru_meditation_report.TextGuruMeditation.setup_autorun(
+            nova_version, 'nova', str(directory))
+        os.kill(os.getpid(), signal.SIGUSR2)
+        report, = directory.iterdir()
+        found = report.read_text().partition(meditation.TITLE)[2]
+        for words in (
+                'nova-compute = ', 'nova-scheduler = ',
+                f'{server["id"]}, move 0 = 30000 us every 100000 us (share '
+                f'0.300) on pCPUs [', ' = 0.300 of 0.950',
+                'differences of the last audit = 0',
+                f'rt.applied request_id={self.requests(server)["create"]} '):
+            self.assertIn(words, found)
 
     def test_placement_refuses(self) -> None:
         for _ in self.HOSTS:

@@ -25,6 +25,9 @@ _ANY = '*'
 _EVERYWHERE = 'nova_rt.version'
 _ANNOUNCE = 'nova_rt.services.announce'
 _EVENTS = 'nova_rt.services.events'
+_MEDITATION = 'nova_rt.services.meditation'
+#: What services tell people.
+_TELLS = f'{_ANNOUNCE} {_EVENTS} {_MEDITATION}'
 #: (room, what of this project it may import beside itself, which other
 #: packages).  The most precise line holds for a module; '*' is any package.
 _FLOORS = (
@@ -41,18 +44,19 @@ _FLOORS = (
     ('nova_rt.services.selfcheck', 'nova_rt.rules', _ANY),
     (_ANNOUNCE, '', 'oslo_log'),
     (_EVENTS, 'nova_rt.rules', 'oslo_context oslo_log'),
+    (_MEDITATION, _EVENTS, 'oslo_reports'),
     ('nova_rt.services.api',
-     f'nova_rt.rules {_ANNOUNCE} {_EVENTS} nova_rt.services.compute '
+     f'nova_rt.rules {_TELLS} nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.selfcheck '
      'nova_rt.services.servers', _ANY),
     ('nova_rt.services.scheduler',
-     f'nova_rt.rules {_ANNOUNCE} {_EVENTS} nova_rt.services.compute '
+     f'nova_rt.rules {_TELLS} nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.selfcheck '
      'nova_rt.services.servers', _ANY),
     ('nova_rt.services.compute',
      f'{_BELOW} {_EVENTS} nova_rt.services.conf', _ANY),
     ('nova_rt.services.virt',
-     f'{_BELOW} {_ANNOUNCE} {_EVENTS} nova_rt.services.compute '
+     f'{_BELOW} {_TELLS} nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.install '
      'nova_rt.services.selfcheck', _ANY),
     ('nova_rt.services', f'{_BELOW}', _ANY),

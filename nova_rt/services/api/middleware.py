@@ -38,6 +38,7 @@ from nova_rt.services.compute import request
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import events
+from nova_rt.services import meditation
 from nova_rt.services import selfcheck
 from nova_rt.services import servers
 
@@ -71,6 +72,7 @@ class ReservationHints:
         selfcheck.verify(selfcheck.TESTED_BY_API)
         quotas.install()
         announce.log_version('reservation_hints of nova-api')
+        meditation.register('nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)
     def __call__(self, req: wsgi.Request) -> Any:

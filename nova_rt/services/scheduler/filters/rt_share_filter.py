@@ -21,6 +21,7 @@ from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import events
+from nova_rt.services import meditation
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import inplace
@@ -54,6 +55,7 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
         request_filter.install()
         candidates.install()
         announce.log_version('RTShareFilter of nova-scheduler')
+        meditation.register('nova-scheduler')
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
                    ) -> Iterable[Any]:

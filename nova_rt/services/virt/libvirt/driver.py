@@ -40,11 +40,13 @@ from nova_rt.services.compute import entitled
 from nova_rt.services.compute import inplace
 from nova_rt.services.compute import manager as rt_manager
 from nova_rt.services.compute import spare
+from nova_rt.services.compute import state
 from nova_rt.services.compute import telling
 from nova_rt.services.compute import tracker
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import events
 from nova_rt.services import install
+from nova_rt.services import meditation
 from nova_rt.services import selfcheck
 from nova_rt.services.virt.libvirt import confinement
 from nova_rt.services.virt.libvirt import deadline
@@ -89,6 +91,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def init_host(self, host: str) -> None:
         announce.log_version('RTLibvirtDriver of nova-compute')
+        meditation.register('nova-compute', lambda: state.describe(
+            self.virtapi._compute.rt))
         super().init_host(host)
         self._rt_init()
 
