@@ -19,6 +19,11 @@ _MS_NS = 1e6
 _HEADINGS = ('SERVER', 'NAME', 'CPU', 'VCPUS', 'EMULATOR', 'RESERVED', 'USED',
              'EXHAUSTED', 'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS',
              'TOOK p99')
+#: The columns for programs, with their units.
+COLUMNS = ('Server', 'Name', 'CPUs', 'vCPUs', 'Emulator (CPUs)',
+           'Reserved (CPUs)', 'Used (part)', 'Exhausted (periods)',
+           'Throttled (part)', 'Lost (part)', 'Wait p50 (ms)',
+           'Wait p99 (ms)', 'Requests (1/s)', 'Took p99 (ms)')
 _QUANTILES = (0.5, 0.99)
 _NAME = 24
 #: Stands for the rate of a server where some exchanges are unclear.
@@ -34,6 +39,48 @@ def text(look: monitor_snapshot.Snapshot) -> str:
     if not rows and not any(source.reason for source in look.sources):
         lines = ['No server runs on this host.']
     return '\n'.join([*lines, *_requests(look), *_notes(look)])
+
+
+def rows(look: monitor_snapshot.Snapshot
+         ) -> list[tuple[str | int | float | None, ...]]:
+    """Returns a row for each server, the busiest one first, with COLUMNS."""
+    return [_numbers(look, uuid, seen) for uuid, seen in _ordered(look)]
+
+
+def _numbers(look: monitor_snapshot.Snapshot, uuid: str,
+             seen: sched.ServerUsage) -> tuple[str | int | float | None, ...]:
+    """Returns the values of COLUMNS; None for an unknown one."""
+    server, usage = look.servers.get(uuid), seen.whole
+    granted = server.reserved_cpus if server else None
+    vcpus = seen.vcpus_ns / _NS / look.span_s
+    shown = look.shows_budget(uuid)
+    answered = look.answered.get(uuid)
+    total = answered and answered.total(transactions.Role.SERVER)
+    told = total if total and not total.unclear else None
+    return (
+        uuid, server.name if server else '',
+        _rounded(usage.totals.ran / _NS / look.span_s),
+        _rounded(vcpus) if seen.vcpus else None,
+        None if seen.emulator_ns is None
+        else _rounded(seen.emulator_ns / _NS / look.span_s),
+        None if granted is None else _rounded(granted),
+        _rounded(vcpus / granted) if granted else None,
+        *((usage.counts.exhausted,
+           _rounded(usage.counts.starved / _NS / look.span_s),
+           _rounded(usage.lost_ns / _NS / look.span_s),
+           *(_quantile_ms(usage.waits, quantile) for quantile in _QUANTILES))
+          if shown else (None,) * 5),
+        _rounded(told.took.count / look.span_s) if told else None,
+        _quantile_ms(told.took, _QUANTILES[-1]) if told else None)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6)
+
+
+def _quantile_ms(times: histogram.Histogram, quantile: float) -> float | None:
+    return (_rounded(times.quantile_ns(quantile) / _MS_NS) if times.count
+            else None)
 
 
 def _ordered(look: monitor_snapshot.Snapshot

@@ -118,6 +118,7 @@ style() {
 types() { check mypy mypy; }
 
 docs() {
+    check 'man pages' sphinx-build -q -W -b man doc/source doc/build/man
     check docs sphinx-build -q -W --keep-going -j auto -b html \
         doc/source doc/build/html
     check 'release notes' sphinx-build -q -W -b html releasenotes/source \

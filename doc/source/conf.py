@@ -24,3 +24,15 @@ openstackdocs_repo_name = 'nova-rt'
 openstackdocs_use_storyboard = False
 pygments_style = 'native'
 autodoc_mock_imports = ['libvirt']
+man_pages = [
+    (f'cli/{page}', page, text, ['nova-rt developers'], 1)
+    for page, text in (
+        ('nova-rt', 'check and release CPU reservations of a compute host'),
+        ('nova-rt-plan', 'plan CPU reservations'),
+        ('nova-rt-pinning', 'advise on pinning and interference'),
+        ('nova-rt-monitor', 'watch the servers of a compute host'),
+        ('nova-rt-manage', 'compare and repair CPU reservations'),
+        ('nova-rt-status', 'check whether a cloud is ready for nova-rt'),
+        ('openstack-rt', 'CPU reservations of a cloud'),
+        ('tacker-rt', 'CPU reservations of VNF descriptors'),
+        ('rt-probe', 'measure the CPU time of this machine'))]

@@ -13,6 +13,7 @@ import sys
 from typing import Any, NoReturn
 import warnings
 
+from nova_rt.cli import completion
 from nova_rt.cli import missing
 from nova_rt.rules import exception
 from nova_rt import version
@@ -35,15 +36,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(USAGE, f'{self.prog}: error: {message}\n')
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Adds ``-f json``, and ``--json``, the older name of this option."""
-    parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='the format of the output '
-                        '(default: %(default)s)')
-    parser.add_argument('--json', dest='format', action='store_const',
-                        const='json', help='the same as -f json')
 
 
 def installed(name: str, module: str, register: str = 'register',
@@ -82,6 +74,13 @@ def _add_missing(commands: Any, name: str, error: ModuleNotFoundError,
     parser.set_defaults(run=run)
 
 
+def no_rights(error: PermissionError) -> str:
+    """Returns a sentence about rights that this process lacks."""
+    where = f' {error.filename}' if error.filename else ''
+    return (f'this process lacks the rights for{where or " that"}: '
+            f'{error.strerror or error}; run the command as root.')
+
+
 def silence() -> None:
     """Hides the warnings that other packages address to developers.
 
@@ -103,7 +102,7 @@ def run(prog: str, description: str, commands: Iterable[Register],
     parser = Parser(prog=prog, description=description)
     version.add_option(parser)
     subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
-    for register in commands:
+    for register in (*commands, completion.register):
         register(subparsers)
     args = parser.parse_args(argv)
     try:
@@ -121,5 +120,8 @@ def run(prog: str, description: str, commands: Iterable[Register],
         return _FAILED
     except ModuleNotFoundError as error:
         print(f'{prog}: {missing.sentence(error)}', file=sys.stderr)
+        return _FAILED
+    except PermissionError as error:
+        print(f'{prog}: {no_rights(error)}', file=sys.stderr)
         return _FAILED
     return status

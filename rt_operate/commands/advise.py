@@ -9,7 +9,7 @@ import itertools
 import json
 from typing import Any
 
-from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import load as rt_load
@@ -36,7 +36,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'response times, and how far to trust this advice.  '
                     'Needs root; changes nothing.',
         epilog=monitor.EPILOG)
-    base.add_format(parser)
+    formats.add_option(parser)
     parser.add_argument('server', metavar='SERVER',
                         help='the UUID or the name of the server')
     parser.add_argument('--target-ms', type=float, required=True,
@@ -63,14 +63,14 @@ def run(args: argparse.Namespace) -> int:
     measured = measured_load(snapshots, _uuid(snapshots[-1], args.server))
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
-    if args.format == 'json':
-        print(json.dumps({
+    formats.show(
+        args, lambda: '\n'.join([
+            *_lines(measured, advice, args.percentile),
+            *filter(None, [note]), '', flavor]),
+        lambda: json.dumps({
             'requests': measured.requests, 'rate_hz': measured.rate_hz,
             'cpu_us': measured.cpu_us, **dataclasses.asdict(advice),
             'flavor': flavor, 'note': note or None}, indent=2))
-    else:
-        print('\n'.join([*_lines(measured, advice, args.percentile),
-                         *filter(None, [note]), '', flavor]))
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import json
 from typing import Any
 
-from nova_rt.cli import base
+from nova_rt.cli import formats
 from rt_models.interference import document
 from rt_models.interference import matrix
 from rt_operate.commands import measure
@@ -33,36 +33,34 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         'file', nargs='?', default=document.SHIPPED, metavar='FILE',
         help='the matrix (default: the matrix that nova-scheduler uses when '
              'interference_matrix is not set)')
-    base.add_format(show)
+    formats.add_option(show, lists=True)
     show.set_defaults(run=_show)
     check = actions.add_parser(
         'check', help='check whether nova-scheduler accepts a file',
         description='Reads a file as nova-scheduler does, and prints what '
                     'is wrong with it.', epilog=_STATUSES)
     check.add_argument('file', metavar='FILE')
-    base.add_format(check)
+    formats.add_option(check)
     check.set_defaults(run=_check)
     measure.register(actions)
 
 
 def _show(args: argparse.Namespace) -> int:
     loaded = document.load(args.file)
-    if args.format == 'json':
-        print(json.dumps(_data(loaded), indent=2))
-    else:
-        print('\n'.join(_lines(loaded)))
+    formats.show(args, lambda: '\n'.join(_lines(loaded)),
+                 lambda: json.dumps(_data(loaded), indent=2),
+                 lambda: _table(loaded))
     return 0
 
 
 def _check(args: argparse.Namespace) -> int:
     loaded = document.load(args.file)
     count = len(loaded.types)
-    if args.format == 'json':
-        print(json.dumps({'file': args.file, 'applies_to': str(loaded.kind),
-                          'types': count, 'cells': count * count}, indent=2))
-        return 0
-    print(f'{args.file}: valid; {count} types, {count * count} cells, for '
-          f'{loaded.kind} servers.')
+    formats.show(
+        args, lambda: f'{args.file}: valid; {count} types, {count * count} '
+        f'cells, for {loaded.kind} servers.', lambda: json.dumps({
+            'file': args.file, 'applies_to': str(loaded.kind),
+            'types': count, 'cells': count * count}, indent=2))
     return 0
 
 
@@ -79,6 +77,13 @@ def _lines(loaded: matrix.Matrix) -> Iterator[str]:
         for cell in loaded.cells():
             if cell.target == target:
                 yield f'  beside {cell.competitor:8} {_words(cell)}'
+
+
+def _table(loaded: matrix.Matrix) -> formats.Table:
+    return formats.Table(
+        ('Target', 'Competitor', 'Throughput', 'Origin', 'Stdev', 'Runs'),
+        [(cell.target, cell.competitor, cell.value, str(cell.origin),
+          cell.stdev, cell.runs) for cell in loaded.cells()])
 
 
 def _words(cell: matrix.Cell) -> str:

@@ -8,6 +8,8 @@ import sys
 import traceback
 
 from nova_rt.cli import base
+from nova_rt.cli import completion
+from nova_rt.cli import formats
 from nova_rt.rules import reservation
 from nova_rt import version
 from rt_operate.manage import command
@@ -20,6 +22,8 @@ PROG = 'nova-rt-manage'
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``nova-rt-manage`` and returns its exit status."""
     args = _parser().parse_args(argv)
+    if args.command == 'complete':
+        return int(args.run(args))
     try:
         start.configure(PROG, args.config_file, args.config_dir, args.debug)
         return command.COMMANDS[args.command](args)
@@ -80,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         'changes nothing.  The new values become the hints of the server.',
         epilog='Exit status: 0 the reservation was changed, 2 the '
         'reservation was not changed, 3 wrong usage.'))
+    completion.register(commands)
     return parser
 
 
@@ -89,7 +94,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         '--kernel', action='store_true', help='fail if the budgets in the '
         'kernel cannot be read (default: read them if the host is this '
         'machine and this process may read them, else leave them out)')
-    base.add_format(parser)
+    formats.add_option(parser, lists=True)
 
 
 def _add_heal(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +104,7 @@ def _add_heal(parser: argparse.ArgumentParser) -> None:
         'this server, or of another consumer in Placement')
     parser.add_argument('--apply', action='store_true',
                         help='make the changes')
-    base.add_format(parser)
+    formats.add_option(parser, lists=True)
 
 
 def _add_hint(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +116,7 @@ def _add_hint(parser: argparse.ArgumentParser) -> None:
         '--set', metavar='KEY=VALUE', action='append', type=_pair,
         help='replace all reservation hints of the server by this one; may be '
              'repeated')
-    base.add_format(parser)
+    formats.add_option(parser)
 
 
 def _add_reserve(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +125,7 @@ def _add_reserve(parser: argparse.ArgumentParser) -> None:
                         required=True, help='the new runtime')
     parser.add_argument('--period-us', metavar='US', type=int,
                         help='the new period (default: keep the period)')
-    base.add_format(parser)
+    formats.add_option(parser)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt monitor`` and ``nova-rt top``: watch servers from outside."""
+"""``nova-rt top``: watches servers from outside.
+
+``nova-rt monitor`` is its name up to the release before, and prints once.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import namespaces
 from nova_rt.rules import exception
@@ -27,34 +30,40 @@ _LEAST, _MOST = 0.1, 86_400.0
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
-    """Adds the subcommand ``monitor``."""
+    """Adds the subcommand ``monitor``, the older name of ``top --once``."""
     parser = commands.add_parser(
-        'monitor', help='show what the servers of this host use and wait for',
-        description='Watches the servers of this host from outside for some '
-                    'seconds, and prints how much of its reservation each '
-                    'server used and what it waited for.  Needs root; '
-                    'changes nothing.',
-        epilog=EPILOG)
-    base.add_format(parser)
-    add_seconds(parser, 5.0)
-    add_by(parser)
-    add_http(parser)
-    parser.set_defaults(run=run)
+        'monitor', help='the older name of top --once, for one release',
+        description='The same as nova-rt top --once --seconds 5.  The name '
+                    'ends with the next release.', epilog=EPILOG)
+    _add_options(parser, 5.0)
+    parser.set_defaults(run=run_monitor, rounds=1)
 
 
 def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``top``."""
     parser = commands.add_parser(
-        'top', help='the same as monitor, again and again',
-        description='Watches the servers of this host from outside until the '
-                    'command is interrupted.  Needs root; changes nothing.',
+        'top', help='show what the servers of this host use and wait for',
+        description='Watches the servers of this host from outside, and '
+                    'prints again and again how much of its reservation each '
+                    'server used and what it waited for.  Needs root; '
+                    'changes nothing.',
         epilog=EPILOG)
-    add_seconds(parser, 2.0)
-    add_by(parser)
-    parser.add_argument(
+    _add_options(parser, 2.0)
+    rounds = parser.add_mutually_exclusive_group()
+    rounds.add_argument(
         '--rounds', type=_rounds, metavar='N',
-        help='end after N rounds (default: when interrupted)')
-    parser.set_defaults(run=run_top)
+        help='end after N rounds (default: when interrupted; with formats '
+             'other than text after one round)')
+    rounds.add_argument('--once', dest='rounds', action='store_const',
+                        const=1, help='the same as --rounds 1')
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser, seconds: float) -> None:
+    formats.add_option(parser, lists=True)
+    add_seconds(parser, seconds)
+    add_by(parser)
+    add_http(parser)
 
 
 def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
@@ -96,20 +105,30 @@ def _rounds(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_monitor(args: argparse.Namespace) -> int:
     """Runs ``nova-rt monitor`` and returns its exit status."""
-    look = grouped(next(snapshots(args.seconds, args.http)), args)
-    print(table.as_json(look) if args.format == 'json' else table.text(look))
-    return 0
+    print('nova-rt: the name monitor ends with the next release; run nova-rt '
+          'top --once', file=sys.stderr)
+    return run(args)
 
 
-def run_top(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Runs ``nova-rt top`` and returns its exit status."""
+    person = args.format == formats.TEXT
+    rounds = args.rounds or (None if person else 1)
     # A file or a pipe gets the lines without control characters.
-    clear = _CLEAR if sys.stdout.isatty() else ''
-    for look in itertools.islice(snapshots(args.seconds), args.rounds):
-        print(f'{clear}{table.text(grouped(look, args))}', flush=True)
+    clear = _CLEAR if person and rounds != 1 and sys.stdout.isatty() else ''
+    for look in itertools.islice(snapshots(args.seconds, args.http), rounds):
+        _print(args, grouped(look, args), clear)
     return 0
+
+
+def _print(args: argparse.Namespace, look: monitor_snapshot.Snapshot,
+           clear: str) -> None:
+    formats.show(args, lambda: clear + table.text(look),
+                 lambda: table.as_json(look),
+                 lambda: formats.Table(table.COLUMNS, table.rows(look)))
+    sys.stdout.flush()
 
 
 def grouped(look: monitor_snapshot.Snapshot, args: argparse.Namespace

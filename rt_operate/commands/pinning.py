@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import json
 from typing import Any
 
-from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt.rules import workload
 from rt_models.pinning import advice
 from rt_models.pinning import hosts
@@ -51,7 +51,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument(
         '--ram', type=int, default=512, metavar='MB',
         help='the memory of the flavor (default: %(default)s)')
-    base.add_format(parser)
+    formats.add_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -64,10 +64,8 @@ def run(args: argparse.Namespace) -> int:
     flavor = flavors.command(
         f'{question.app_class}-{question.vcpus}', question.vcpus, args.ram,
         advice.extra_specs(question, advised.placement))
-    if args.format == 'json':
-        print(json.dumps(_data(advised, flavor), indent=2))
-    else:
-        print('\n'.join(_lines(advised, flavor)))
+    formats.show(args, lambda: '\n'.join(_lines(advised, flavor)),
+                 lambda: json.dumps(_data(advised, flavor), indent=2))
     return 0
 
 

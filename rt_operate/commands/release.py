@@ -13,6 +13,7 @@ import sys
 from typing import Any, TYPE_CHECKING
 
 from nova_rt.cli import base as cmd_base
+from nova_rt.cli import formats
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import guests
@@ -43,7 +44,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: the files that '
              'nova-compute reads)')
-    cmd_base.add_format(parser)
+    formats.add_option(parser, lists=True)
     parser.set_defaults(run=run)
 
 
@@ -90,12 +91,13 @@ def run(args: argparse.Namespace) -> int:
     running = domains.keepers(host_files.Host())
     result = (give_back(interface, kernel_tasks.Tasks(files), running)
               if interface else Given([], None))
-    if args.format == 'json':
-        print(json.dumps(dataclasses.asdict(result), indent=2))
-    elif interface is None:
-        print('This kernel has no interface that gives budgets to groups.')
-    elif str(result):
-        print(result)
+    formats.show(
+        args, lambda: str(result) if interface else
+        'This kernel has no interface that gives budgets to groups.',
+        lambda: json.dumps(dataclasses.asdict(result), indent=2),
+        lambda: formats.Table(('Group', 'State'), [
+            *((group, 'released') for group in result.released),
+            *([(result.kept, 'kept')] if result.kept else ())]))
     return 0
 
 

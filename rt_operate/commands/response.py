@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import math
 from typing import Any
 
+from nova_rt.cli import formats
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import contended
 from rt_models.model import exact
@@ -59,9 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         '--model', choices=(_EXACT, _PAPER), default=_EXACT,
         help='exact: the server with its budget and period; paper: the '
              'equations of the paper (default: %(default)s)')
-    parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='the format of the output '
-                        '(default: %(default)s)')
+    formats.add_option(parser)
     parser.add_argument(
         '--plot', metavar='FILE',
         help='draw the distribution; the ending of the name chooses the '
@@ -146,7 +145,5 @@ def show(args: argparse.Namespace, given: rt_answer.Answer, after: str = '',
     """
     if args.plot:
         drawing.draw(given, args.plot)
-    if args.format == 'json':
-        print(rt_answer.as_json(given, **more))
-    else:
-        print(rt_answer.text(given) + after)
+    formats.show(args, lambda: rt_answer.text(given) + after,
+                 lambda: rt_answer.as_json(given, **more))

@@ -9,6 +9,7 @@ import sys
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt import version
 from rt_operate.manage import errors
 from rt_operate.manage import start
@@ -47,5 +48,5 @@ def _parser() -> argparse.ArgumentParser:
         'check', help='show what is not ready; changes nothing',
         description='Exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
         'usage, 255 not everything could be checked.')
-    base.add_format(check)
+    formats.add_option(check, known=(formats.TEXT, formats.JSON))
     return parser

@@ -12,6 +12,7 @@ import types
 from typing import Any, NoReturn, TYPE_CHECKING
 
 from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import namespaces
@@ -56,7 +57,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         epilog='Exit status: 0 the kernel keeps every promise that its '
                'interface makes, 1 a promise is broken or could not be tried, '
                '3 wrong usage.')
-    base.add_format(parser)
+    formats.add_option(parser, lists=True)
     parser.add_argument(_FLAG, action='store_true', dest='consent',
                         help='confirm that this host may crash')
     parser.add_argument(
@@ -118,8 +119,9 @@ def run(args: argparse.Namespace) -> int:
         interface.name if interface else deadline.NAME, os.uname().release,
         1 if hierarchy.controller else 2, chosen_stage.ppm,
         not (interface and interface.replicated))
-    print(report.as_json(facts, outcomes) if args.format == 'json'
-          else report.as_text(facts, outcomes))
+    formats.show(args, lambda: report.as_text(facts, outcomes),
+                 lambda: report.as_json(facts, outcomes),
+                 lambda: report.as_table(outcomes))
     return int(any(result.level is outcome.Verdict.BROKEN
                    for result in outcomes))
 

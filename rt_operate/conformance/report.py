@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 
+from nova_rt.cli import formats
 from nova_rt.rules import exception
 from rt_operate.conformance import outcome
 
@@ -85,3 +86,10 @@ def as_json(facts: Facts, outcomes: Sequence[outcome.CaseOutcome]) -> str:
         'cases': [{'case': result.case, 'level': result.level.value,
                    'observed': result.observed} for result in outcomes],
     }, indent=2)
+
+
+def as_table(outcomes: Sequence[outcome.CaseOutcome]) -> formats.Table:
+    """Returns a row for each case; the last column is in CPUs."""
+    return formats.Table(('Level', 'Case', 'Observed', 'Off (CPUs)'), [
+        (result.level.value, result.case, result.observed, result.off)
+        for result in outcomes])

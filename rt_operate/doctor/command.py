@@ -3,10 +3,11 @@
 """The subcommand ``nova-rt doctor``."""
 
 import argparse
+from collections.abc import Sequence
 import shutil
 from typing import Any
 
-from nova_rt.cli import base
+from nova_rt.cli import formats
 from nova_rt.machine.host import files as host_files
 from rt_operate.doctor.checks import capacity
 from rt_operate.doctor import examine
@@ -28,7 +29,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'correct it.  Changes nothing.',
         epilog='Exit status: 0 all OK, 1 warnings, 2 problems, 3 wrong '
                'usage.')
-    base.add_format(parser)
+    formats.add_option(parser, lists=True)
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: the files that '
@@ -41,13 +42,17 @@ def run(args: argparse.Namespace) -> int:
     view = doctor_view.View(host_files.Host(),
                             options.load(args.config_file))
     results = examine.examine(view)
-    if args.format == 'json':
-        outside = view.outside
-        print(report.as_json(
-            results, None if outside else view.detection.name,
-            None if outside else capacity.offered(view).ppm,
-            not outside and capacity.is_per_pcpu(view)))
-    else:
-        width = shutil.get_terminal_size((_WIDTH, 24)).columns
-        print(report.text(results, width))
+    formats.show(
+        args, lambda: report.text(
+            results, shutil.get_terminal_size((_WIDTH, 24)).columns),
+        lambda: _json(view, results), lambda: report.as_table(results))
     return findings.exit_status(results)
+
+
+def _json(view: doctor_view.View, results: Sequence[findings.Finding]
+          ) -> str:
+    outside = view.outside
+    return report.as_json(
+        results, None if outside else view.detection.name,
+        None if outside else capacity.offered(view).ppm,
+        not outside and capacity.is_per_pcpu(view))

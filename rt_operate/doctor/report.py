@@ -7,6 +7,7 @@ import json
 import textwrap
 from typing import Any
 
+from nova_rt.cli import formats
 from nova_rt import version
 from rt_operate.doctor import findings
 
@@ -63,6 +64,14 @@ def as_json(results: Sequence[findings.Finding], interface: str | None,
         'of_each_pcpu': of_each_pcpu,
     }
     return json.dumps(content, indent=2)
+
+
+def as_table(results: Sequence[findings.Finding]) -> formats.Table:
+    """Returns a row for each finding, in the order of the text."""
+    return formats.Table(('Level', 'Id', 'Text', 'Remedy'), [
+        (finding.level.value, finding.id, finding.text, finding.remedy)
+        for level in _HEADINGS for finding in results
+        if finding.level is level])
 
 
 def _entry(finding: findings.Finding, column: int, width: int

@@ -6,9 +6,11 @@ import argparse
 from collections.abc import Callable
 import dataclasses
 import time
+from typing import Any
 
 import nova.conf
 
+from nova_rt.cli import formats
 from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 from rt_operate.manage.compare import differences
@@ -59,8 +61,9 @@ def _compare(scope: load.Scope) -> report.Report:
 def check(args: argparse.Namespace) -> int:
     """Runs ``nova-rt-manage check`` and returns its exit status."""
     result = examine(load.Scope(args.host, args.kernel or None))
-    print(report.as_json(result) if args.format == 'json'
-          else report.text(result))
+    formats.show(args, lambda: report.text(result),
+                 lambda: report.as_json(result),
+                 lambda: report.as_table(result))
     return _status(result, result.differences)
 
 
@@ -75,8 +78,9 @@ def heal(args: argparse.Namespace) -> int:
         result = examine(scope)
         chosen = rt_heal.concerning(result.differences, args.instance)
     healing = report.Healing(result, attempts, chosen, args.apply)
-    print(report.healing_as_json(healing) if args.format == 'json'
-          else report.healing_text(healing))
+    formats.show(args, lambda: report.healing_text(healing),
+                 lambda: report.healing_as_json(healing),
+                 lambda: report.healing_as_table(healing))
     return _status(result, chosen)
 
 
@@ -85,8 +89,7 @@ def hint(args: argparse.Namespace) -> int:
     instance = hints.server(args.server)
     if args.clear or args.set:
         hints.change(instance, dict(args.set or ()))
-    print(hints.as_json(instance) if args.format == 'json'
-          else hints.sentence(instance))
+    _show(args, instance)
     return CLEAN
 
 
@@ -97,9 +100,13 @@ def reserve(args: argparse.Namespace) -> int:
         key: value for key, value in zip(
             reservation.KEYS, (args.runtime_us, args.period_us), strict=True)
         if value is not None})
-    print(hints.as_json(instance) if args.format == 'json'
-          else hints.sentence(instance))
+    _show(args, instance)
     return CLEAN
+
+
+def _show(args: argparse.Namespace, instance: Any) -> None:
+    formats.show(args, lambda: hints.sentence(instance),
+                 lambda: hints.as_json(instance))
 
 
 def _heal(difference: snapshot.Difference,

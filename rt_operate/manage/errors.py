@@ -10,6 +10,7 @@ from nova import exception as nova_exception
 from oslo_db import exception as db_exception
 from sqlalchemy import exc as sa_exceptions
 
+from nova_rt.cli import base
 from nova_rt.rules import exception
 
 _DATABASE = (db_exception.DBError, sa_exceptions.SQLAlchemyError,
@@ -29,6 +30,8 @@ def sentence(error: BaseException) -> str:
     text = exception.clause(str(error).partition('[SQL:')[0])
     if len(text) > _LENGTH:
         text = text[:_LENGTH] + '...'
+    if isinstance(error, PermissionError):
+        return base.no_rights(error).rstrip('.')
     if isinstance(error, _DATABASE):
         return f'the database cannot be used: {text}'
     if isinstance(error, _PLACEMENT):

@@ -5,6 +5,7 @@
 import dataclasses
 import json
 
+from nova_rt.cli import formats
 from nova_rt import version
 from rt_operate.manage.read import load
 from rt_operate.manage import snapshot
@@ -161,6 +162,33 @@ def as_json(result: Report) -> str:
         'flavors': [dataclasses.asdict(suspect)
                     for suspect in result.suspects],
     }, indent=2)
+
+
+_COLUMNS = ('Kind', 'Host', 'Server', 'Found', 'Wanted', 'Remedy')
+
+
+def as_table(result: Report) -> formats.Table:
+    """Returns a row for each difference, and for each unchecked part."""
+    return formats.Table(_COLUMNS, [
+        *map(_row, result.differences),
+        *(('unchecked', '', '', part, '', '')
+          for part in result.view.unchecked)])
+
+
+def healing_as_table(healing: Healing) -> formats.Table:
+    """Returns a row for each repair and for each difference that is left."""
+    repaired = {id(attempt.difference) for attempt in healing.attempts}
+    return formats.Table((*_COLUMNS, 'State'), [
+        *((*_row(attempt.difference), 'healed' if attempt.changed
+           else 'failed' if healing.apply else 'healable')
+          for attempt in healing.attempts),
+        *((*_row(difference), 'not healable') for difference in healing.left
+          if difference.repair is None and id(difference) not in repaired)])
+
+
+def _row(difference: snapshot.Difference) -> tuple[str, ...]:
+    return (difference.kind, difference.host, difference.server,
+            difference.found, difference.wanted, difference.remedy)
 
 
 def _plain(difference: snapshot.Difference) -> dict[str, object]:

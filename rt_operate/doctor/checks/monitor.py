@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows what ``nova-rt monitor`` can see on this host, and what it cannot.
+"""Shows what ``nova-rt top`` can see on this host, and what it cannot.
 
 Reservations do not depend on the monitor, so every finding is OK.
 """
@@ -32,10 +32,10 @@ def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
     reason = _why_not(view)
     if reason:
         yield findings.ok(
-            name, f'nova-rt monitor cannot watch servers: {reason}.')
+            name, f'nova-rt top cannot watch servers: {reason}.')
     else:
         yield findings.ok(
-            name, 'nova-rt monitor can watch how the kernel schedules '
+            name, 'nova-rt top can watch how the kernel schedules '
             'servers, if the kernel permits this.')
 
 
@@ -64,7 +64,7 @@ def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
     if name is None or _why_not(view):
         return
     yield findings.ok('monitor.budgets', (
-        f'nova-rt monitor can see when budgets of {name} run out, if its '
+        f'nova-rt top can see when budgets of {name} run out, if its '
         f'eBPF programs find the data of these budgets in the types (BTF) of '
         f'this kernel.'))
 
@@ -79,9 +79,9 @@ def packets(view: doctor_view.View) -> Iterator[findings.Finding]:
         return
     has_tcx = _is_from(view, _PACKETS)
     yield findings.ok('monitor.packets', (
-        'nova-rt monitor can see transactions of virtual machines, and '
+        'nova-rt top can see transactions of virtual machines, and '
         'datagrams.' if has_tcx else
-        'nova-rt monitor cannot see transactions of virtual machines or '
+        'nova-rt top cannot see transactions of virtual machines or '
         'datagrams: this needs Linux {}.{} or later (tcx).'.format(
             *_PACKETS)))
 

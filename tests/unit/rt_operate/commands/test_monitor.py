@@ -3,6 +3,7 @@
 """``nova-rt monitor``, ``nova-rt top``, ``nova-rt-monitor``: words, output."""
 
 import contextlib
+import csv
 import dataclasses
 import io
 import json
@@ -142,8 +143,8 @@ class MonitorTest(commands.CommandTest):
     def test_http(self):
         with mock.patch.object(paths, 'Paths', self.start('http', Paths)):
             self.assertIn('u2  asks GET /x/:n 2xx: ', self.out(
-                'monitor', '--seconds', '0.1', '--http'))
-            found = json.loads(self.out('monitor', '--seconds', '0.1',
+                'top', '--once', '--seconds', '0.1', '--http'))
+            found = json.loads(self.out('top', '--once', '--seconds', '0.1',
                                         '--http', '-f', 'json'))
         self.assertIn({'source': 'http', 'state': 'on', 'reason': None},
                       found['sources'])
@@ -156,7 +157,7 @@ class MonitorTest(commands.CommandTest):
     def test_http_is_not_read_unless_asked_for(self):
         with mock.patch.object(paths, 'Paths', self.start(
                 'http', self.fail)):
-            found = json.loads(self.out('monitor', '--seconds', '0.1',
+            found = json.loads(self.out('top', '--once', '--seconds', '0.1',
                                         '-f', 'json'))
         self.assertNotIn('http', [each['source']
                                   for each in found['sources']])
@@ -180,7 +181,8 @@ class MonitorTest(commands.CommandTest):
         return self.run_main(*argv)[1]
 
     def test_text(self):
-        status, out, err = self.run_main('monitor', '--seconds', '0.1')
+        status, out, err = self.run_main('top', '--once', '--seconds',
+                                         '0.1')
         self.assertEqual((0, ''), (status, err))
         heading, first, second, *notes = out.splitlines()
         self.assertEqual(['Without tcp: of a reason.',
@@ -217,8 +219,7 @@ class MonitorTest(commands.CommandTest):
             'emulator_cpu_ns'])
 
     def test_json(self):
-        status, out, _ = self.run_main('monitor', '--seconds', '0.1', '-f',
-                                       'json')
+        status, out, _ = self.run_main('top', '--seconds', '0.1', '-f', 'json')
         found = json.loads(out)
         self.assertEqual(0, status)
         server = found['servers']['u2']
@@ -235,9 +236,9 @@ class MonitorTest(commands.CommandTest):
         self.scheduler.budgets = False
         with (mock.patch.object(groups.Finder, 'find', return_value=unseen),
               mock.patch.object(budgets, 'why_not', return_value='of it')):
-            text = self.out('monitor', '--seconds', '0.1')
-            found = json.loads(self.out('monitor', '--seconds', '0.1', '-f',
-                                        'json'))
+            text = self.out('top', '--once', '--seconds', '0.1')
+            found = json.loads(self.out(
+                'top', '--seconds', '0.1', '-f', 'json'))
         self.assertRegex(text, r'u2 .*0\.400 +\d+\.\d% +(- +){4}-')
         self.assertIn('Without budgets: of it.', text)
         server = found['servers']['u2']
@@ -254,24 +255,48 @@ class MonitorTest(commands.CommandTest):
         self.assertEqual(2, out.count('SERVER'))
 
     def test_top_clears_a_terminal_and_no_file(self):
-        out = self.run_main('top', '--seconds', '0.1', '--rounds', '1')[1]
-        self.assertNotIn('\x1b', out)
+        argv = ('top', '--seconds', '0.1', '--rounds', '2')
+        self.assertNotIn('\x1b', self.out(*argv))
         with mock.patch.object(io, 'StringIO', Terminal):
-            out = self.run_main('top', '--seconds', '0.1', '--rounds',
-                                '1')[1]
-        self.assertTrue(out.startswith('\x1b[H\x1b[2JSERVER'), out)
+            out = self.out(*argv)
+            self.assertTrue(out.startswith('\x1b[H\x1b[2JSERVER'), out)
+            # One table, or data, does not clear what the user has there.
+            for more in (('--once',), ('--once', '-f', 'csv')):
+                self.assertNotIn('\x1b', self.out(*argv[:3], *more))
+
+    def test_the_older_name_works_and_says_so(self):
+        status, out, err = self.run_main('monitor', '--seconds', '0.1')
+        self.assertEqual((0, 1), (status, out.count('SERVER')))
+        self.assertEqual('nova-rt: the name monitor ends with the next '
+                         'release; run nova-rt top --once\n', err)
+
+    def test_rows_for_programs(self):
+        heading, first, second = csv.reader(io.StringIO(self.out(
+            'top', '--once', '--seconds', '0.1', '-f', 'csv')))
+        self.assertEqual([*table.COLUMNS], heading)
+        found = dict(zip(heading, first, strict=True))
+        self.assertEqual(('u2', 'reserved', '0.4', '1'), tuple(
+            found[name] for name in ('Server', 'Name', 'Reserved (CPUs)',
+                                     'Exhausted (periods)')))
+        self.assertGreater(float(found['Used (part)']), 0)
+        # An unknown value is empty, not 0.
+        self.assertEqual(('u1', ''), (second[0], second[5]))
+        self.assertEqual('u2 0.4\nu1 \n', self.out(
+            'top', '--seconds', '0.1', '-f', 'value', '-c', 'server', '-c',
+            'Reserved (CPUs)'))
 
     def test_outside_of_the_host(self):
         """Servers may exist although the command cannot see any."""
         self.trouble = 'why'
-        for command in ('monitor', 'top', 'graph'):
+        for command in ('top', 'graph'):
             self.assertEqual(
                 (1, '', 'nova-rt: This process does not see the host: '
                  'why.\n'), self.run_main(command))
 
     def test_nonsense(self):
-        for argv in (('monitor', '--seconds', 'nan'), ('top', '--rounds', '0'),
-                     ('monitor', '--seconds', '0'), ('top', '--rounds', 'x')):
+        for argv in (('top', '--seconds', 'nan'), ('top', '--rounds', '0'),
+                     ('top', '--seconds', '0'), ('top', '--rounds', 'x'),
+                     ('top', '--once', '--rounds', '2')):
             status, out, err = self.run_main(*argv)
             self.assertEqual((3, ''), (status, out))
             self.assertRegex(err, r': error: .*\n$')
@@ -279,7 +304,7 @@ class MonitorTest(commands.CommandTest):
     def test_not_compiled(self):
         with mock.patch.object(objects, 'path',
                                return_value=_HERE / 'nosuch'):
-            status, out, err = self.run_main('monitor')
+            status, out, err = self.run_main('top')
         self.assertEqual((1, '', f'nova-rt: Cannot monitor this host: '
                           f'{snapshot.BUILD}.\n'), (status, out, err))
 
@@ -289,7 +314,7 @@ class MonitorTest(commands.CommandTest):
                                             reason=libbpf.why(number))
             with mock.patch.object(sched, 'Scheduler', self.start(
                     'sched', mock.Mock(side_effect=error))):
-                status, out, err = self.run_main('monitor')
+                status, out, err = self.run_main('top')
             self.assertEqual((1, ''), (status, out))
             self.assertIn(words, err)
 

@@ -53,7 +53,18 @@ class UsageTest(testscenarios.WithScenarios, commands.CommandTest):
     def test_json(self):
         for words in set(self.subcommands).difference(NO_JSON):
             _, out, _ = self.run_main(*words.split(), '--help')
-            self.assertIn('-f {text,json}', out, words)
+            self.assertIn('-f {text,json', out, words)
+            if self.prog in ('nova-rt', 'nova-rt-manage'):
+                self.assertIn('-f {text,json,yaml', out, words)
+
+    def test_lists(self):
+        """Commands that list have the formats of openstack."""
+        for words in {'doctor', 'top', 'conformance', 'release', 'check',
+                      'heal'}.intersection(self.subcommands):
+            if self.prog != 'tacker-rt':
+                _, out, _ = self.run_main(*words.split(), '--help')
+                self.assertIn('-f {text,json,yaml,csv,value,table}',
+                              ' '.join(out.split()), words)
 
     def test_json_as_it_was_called(self):
         for words in {'doctor', 'check', 'upgrade check'}.intersection(
