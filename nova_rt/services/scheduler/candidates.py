@@ -114,8 +114,8 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
     if able:
         hosts = '1 host has' if len(able) == 1 else f'{len(able)} hosts have'
         what = (f'{hosts} room for {wish.reservation} on '
-                f'{refusal.pcpus(wish.vcpus)}, but not for all else that the '
-                f'server asks for')
+                f'{refusal.pcpus(wish.vcpus)}, but not for everything else '
+                f'that the server asks for')
         reason = (f'no host has room for {wish.reservation} on '
                   f'{refusal.pcpus(wish.vcpus)} together with all else that '
                   f'the flavor and the request ask for')

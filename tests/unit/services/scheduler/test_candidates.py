@@ -118,7 +118,7 @@ class CandidatesTest(base.TestCase):
             '2000 us (share 0.500) on 2 pCPUs together with all else that '
             'the flavor and the request ask for', self.refused())
         self.assertIn('1 host has room for 1000 us every 2000 us (share '
-                      '0.500) on 2 pCPUs, but not for all else',
+                      '0.500) on 2 pCPUs, but not for everything else',
                       self.log.output)
         self.assertIn('2 of VCPU', self.log.output)
 
