@@ -7,8 +7,8 @@ usage: benchmarks/interference.py [RUNS [SEED ...]]     (default 200 1 2 3 4 5)
 Each run draws a matrix from all matrices that agree with the values published
 in paper 002, so that the weigher is not tested only with its own matrix.
 Network functions arrive in random order at 20 hosts that take two or four of
-them.  The weigher's own code chooses; ties are broken at random.  If hosts
-take two, a matching of maximum weight is the optimum.
+them.  The weigher's own code chooses; ties are broken at random.  If each host
+takes two functions, a matching of maximum weight is the optimum.
 
 The details are from the first seed.  The cost of a matrix that is 10 % wrong
 is the mean over the runs of all seeds, with its 95 % interval, because the

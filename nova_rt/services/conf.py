@@ -175,9 +175,10 @@ COMPUTE_OPTS = [
     cfg.StrOpt(
         'report_file', default='$state_path/nova-rt.json',
         help="""
-The file into which nova-compute writes what it offers, has claimed, refused
-and corrected, at each claim and audit.  nova-rt-monitor makes metrics of it
-(``--report``).  If the value is empty, nova-compute writes no file.
+The file that nova-compute writes at each claim and audit, with the amounts
+that it offers, and with its counts of claims, refusals and corrections.
+nova-rt-monitor makes metrics of the file (``--report``).  If the value is
+empty, nova-compute writes no file.
 """),
     cfg.BoolOpt(
         'hcbs_scheduler_available',

@@ -57,7 +57,7 @@ class Pair:
 
     @property
     def good_us(self) -> int:
-        """The paper's limit of 2 ms, at the scale."""
+        """The paper's limit of 2 ms, multiplied by the scale."""
         return self.scale * GOOD_US
 
     def requests(self, most: int) -> int:

@@ -259,9 +259,9 @@ def weight(score: float) -> float:
 
     If the score is 1/2 or more, the weight is the score, so that a hundredth
     of a server is a hundredth of the multiplier.  Below 1/2 the weight
-    approaches 0 smoothly.  So the weights of crowded hosts differ too,
-    although the neighbours lose more there than the server gains, and no
-    weight is below 0.
+    approaches 0 smoothly.  On a crowded host the neighbours lose more than the
+    server gains.  The weights of crowded hosts still differ, and no weight is
+    below 0.
     """
     if score >= 0.5:
         return min(score, 1.0)

@@ -24,7 +24,7 @@ HINT_KEY = 'nova_rt_vnf_type'
 
 
 def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
-    """Notes the type that a hint gives with the instance.
+    """Stores the type from a hint with the instance.
 
     The build that follows saves the instance.
 

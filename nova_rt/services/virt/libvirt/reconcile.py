@@ -93,7 +93,7 @@ class Reconciler:
         self._reported = frozenset(failures)
 
     def _sum_up(self) -> None:
-        """Logs how many servers were corrected or not, if that changed."""
+        """Logs how many servers are corrected and how many are left."""
         left = len(self._failed)
         if self._corrected or left != self._left:
             LOG.warning('Servers whose CPU reservation this audit corrected: '
