@@ -185,6 +185,10 @@ lab() {
     check 'lab, profiles of Anuket with KVM' \
         tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \
         --memory 5120 --icount --timeout 3000 profiles
+    check 'lab, emulator threads with a limit' \
+        tools/lab.sh debian:13 --kvm kvm-emulators
+    check 'lab, a virtual function beside a reservation' \
+        tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --sriov kvm-device
     check 'lab, what KVM costs' \
         tools/lab.sh debian:13 --kvm --icount kvm-costs
     check 'lab, Linux boots in a reserved guest of KVM' \

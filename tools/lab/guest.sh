@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in the machine: mounts file systems, runs the jobs, switches off.
-# settings.sh has PROJECT, CGROUP (v1 or v2), KVM (1 with --kvm) and
+# settings.sh has PROJECT, CGROUP (v1 or v2), KVM (1 with --kvm), DEVICE (the
+# driver of the SR-IOV device, or nothing), FUNCTIONS (of this device) and
 # NOVA_RT_LAB_TOLERANCE, how far the share of a busy task may be off.
 # shellcheck source=/dev/null
 . /lab/settings.sh
@@ -46,7 +47,11 @@ if [ -d /lab/modules ]; then
         modprobe -q "$module"
     done
     [ "$KVM" = 0 ] || modprobe kvm_amd
+    [ -z "$DEVICE" ] || modprobe -a vfio-pci "$DEVICE"
 fi
+[ -z "$DEVICE" ] || for file in /sys/bus/pci/devices/*/sriov_numvfs; do
+    echo "$FUNCTIONS" > "$file"
+done
 # khugepaged keeps pages of programs while it reads others from the disk, and
 # by a deterministic clock all tasks then seem to stand still for hours.
 huge=/sys/kernel/mm/transparent_hugepage/enabled

@@ -46,6 +46,10 @@ NAMED = {
     'kvm-plain': _GUESTS.format('kvm', 'plain'),
     'kvm-costs': f'{_GUESTS.format("kvm", "plain")} halt_polling big_lock '
                  'workers no_reset_on_fork',
+    # By libvirt, which sets the limit.
+    'kvm-emulators': f'{_GUESTS.format("kvm", "libvirt")} emulators',
+    # With --sriov.
+    'kvm-device': f'{_GUESTS.format("kvm", "libvirt")} device',
     'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
@@ -60,7 +64,8 @@ GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
-                           'demo-kvm', 'life-kvm', 'profiles'), 'KVM'),
+                           'kvm-emulators', 'kvm-device', 'demo-kvm',
+                           'life-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: The place in which a job that passes proves reservations.
 PROVES = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'domains', 'tcg'),

@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 import subprocess
 
+from lab import devices
 from lab import kernels
 from lab import programs
 
@@ -54,6 +55,8 @@ class Machine:
     :ivar shares_root: whether its root is a directory that 9p shares and
         nobody can write, for kernels without a driver for disks
     :ivar parameters: words for the kernel's command line
+    :ivar device: the name of an SR-IOV device in the last cell, see devices;
+        '' for none
     """
 
     cpus: int = CPUS
@@ -67,6 +70,7 @@ class Machine:
     shares_root: bool = False
     parameters: tuple[str, ...] = ()
     takes_turns: bool = False
+    device: str = ''
 
     @property
     def is_exact(self) -> bool:
@@ -89,8 +93,10 @@ class Machine:
         """
         words = [
             'qemu-system-x86_64', '-cpu', _KVM_MODEL if self.kvm else _MODEL,
-            *self._topology(), '-nodefaults', '-no-user-config',
-            '-no-reboot', '-display', 'none', '-serial', f'file:{console}',
+            *self._topology(), *(devices.words(self.device, self.cells)
+                                 if self.device else ()),
+            '-nodefaults', '-no-user-config', '-no-reboot', '-display',
+            'none', '-serial', f'file:{console}',
             '-kernel', str(kernel.image), '-append', self._kernel_line(),
             *self._root(root),
             '-device', 'virtio-rng-pci', *_share('lab', shared)]
@@ -142,6 +148,8 @@ class Machine:
                 f'root={_ROOT} ro rootfstype=9p rootflags={_ROOT_FLAGS}')
         line = (f'{root} console=ttyS0 init=/init panic=1 oops=panic '
                 'tsc=reliable no_timer_check')
+        if self.device:
+            line += f' {devices.KERNEL_WORDS}'
         if self.pages:
             line += ' hugepages=' + ','.join(
                 f'{cell}:{self.pages}' for cell in range(self.cells))

@@ -11,6 +11,7 @@ import types
 from typing import NoReturn
 
 from lab import cache
+from lab import devices
 from lab import image
 from lab import jobs
 from lab import kernels
@@ -81,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
                         help='number of NUMA cells (default: %(default)s)')
     parser.add_argument('--pages', type=int, default=0, metavar='N',
                         help='number of huge pages of 2 MiB in each cell')
+    parser.add_argument('--sriov', action='store_true',
+                        help='give the machine an IOMMU, and a device with '
+                             'virtual functions in its last cell')
     parser.add_argument('--root', choices=('disk', '9p'), default='disk',
                         help='where the root of the machine is: 9p is for '
                              'kernels that have no driver for the disk, or '
@@ -190,4 +194,5 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
     return machine.Machine(cpus, options.memory, options.cgroup,
                            options.icount, options.instruction, options.kvm,
                            cells, options.pages, options.root == '9p',
-                           tuple(options.parameter), options.turns)
+                           tuple(options.parameter), options.turns,
+                           devices.find() if options.sriov else '')

@@ -13,6 +13,7 @@ import time
 
 from cloud import kept
 
+from lab import devices
 from lab import image
 from lab import initrd
 from lab import jobs
@@ -130,6 +131,7 @@ def settings(wanted: machine.Machine) -> str:
     return ''.join([
         f'PROJECT={shlex.quote(str(image.PROJECT))}\n',
         f'CGROUP={wanted.cgroup}\n', f'KVM={wanted.kvm:d}\n',
+        f'DEVICE={wanted.device}\n', f'FUNCTIONS={devices.FUNCTIONS}\n',
         *(f'export {name}={shlex.quote(value)}\n'
           for name, value in exported.items())])
 

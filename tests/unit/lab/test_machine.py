@@ -23,6 +23,15 @@ class CommandTest(unittest.TestCase):
     def test_commas_are_no_separators(self):
         self.assertIn('file=/a,,b,format=raw', words(machine.Machine()))
 
+    def test_sriov(self):
+        for device in ('igb', 'nvme'):
+            found = words(machine.Machine(cpus=4, cells=2, device=device))
+            for text in ('-device intel-iommu,', 'numa_node=1 ',
+                         f'-device {device},bus=socket', ' intel_iommu=on'):
+                self.assertIn(text, found)
+        self.assertNotIn('numa_node', words(machine.Machine(device='igb')))
+        self.assertNotIn('iommu', words(machine.Machine()))
+
     def test_clock(self):
         self.assertIn('-icount shift=2', words(machine.Machine(icount=True)))
         self.assertIn('-icount shift=4', words(machine.Machine(

@@ -23,7 +23,9 @@ import traceback
 
 from tests.full.kernel.kvm import cases
 from tests.full.kernel.kvm import costs
+from tests.full.kernel.kvm import devices
 from tests.full.kernel.kvm import domains
+from tests.full.kernel.kvm import emulators
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import plain
 
@@ -31,7 +33,8 @@ _Maker = Callable[[pathlib.Path, tuple[int, ...], str],
                   contextlib.AbstractContextManager[hosts.Maker]]
 _MAKERS: dict[str, _Maker] = {'libvirt': domains.Maker,
                               'plain': plain.Maker}
-_CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES}
+_CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES,
+          'emulators': emulators.emulators, 'device': devices.device}
 
 
 def run(host: hosts.Host, names: list[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Self
 
 import libvirt
 
+from nova_rt.services.virt.libvirt import pinning
 from tests.full.kernel import domains
 from tests.full.kernel.kvm import guest
 from tests.full.kernel.kvm import host as hosts
@@ -15,7 +16,7 @@ from tests.full.kernel.kvm import rom
 
 _RUN = pathlib.Path('/run/libvirt/qemu')
 # As Nova has it: a thread for I/O, and the pins of the shared CPUs.
-_XML = """<domain type='{kind}'><name>{name}</name>
+_XML = """<domain type='{kind}' xmlns:qemu='{schema}'><name>{name}</name>
 <memory unit='MiB'>16</memory>{memory}
 <vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
 <os><type arch='x86_64' machine='pc'>hvm</type>
@@ -24,7 +25,12 @@ _XML = """<domain type='{kind}'><name>{name}</name>
 {cpu}
 <devices>
 <interface type='ethernet'><model type='virtio'/><driver name='vhost'/>
-</interface><memballoon model='none'/></devices></domain>"""
+</interface>{devices}<memballoon model='none'/></devices>
+<qemu:commandline><qemu:arg value='-qmp'/>
+<qemu:arg value='unix:{monitor},server=on,wait=off'/></qemu:commandline>
+</domain>"""
+#: The words of QEMU's command line in a domain: a monitor beside libvirt's.
+_SCHEMA = 'http://libvirt.org/schemas/domain/qemu/1.0'
 
 
 _CELL = "<numatune><memory mode='strict' nodeset='{}'/></numatune>"
@@ -36,10 +42,14 @@ _KINDS = {'kvm': ('kvm', "<cpu mode='host-passthrough' check='none'/>"),
 
 
 class Domain(guest.Guest):
-    """One domain."""
+    """One domain.
 
-    def __init__(self, domain: libvirt.virDomain) -> None:
-        self._domain = domain
+    :ivar monitor: the socket of a monitor of its own
+    """
+
+    def __init__(self, domain: libvirt.virDomain, monitor: pathlib.Path
+                 ) -> None:
+        self._domain, self.monitor = domain, monitor
         self.pid = int((_RUN / f'{domain.name()}.pid').read_text())
         self.groups = guest.groups_of(self.pid)
 
@@ -75,14 +85,24 @@ class Maker:
     def __exit__(self, *_: object) -> None:
         self._domains.close()
 
-    def launch(self, work: rom.Work, vcpus: int = 1) -> Domain:
-        """A paused guest."""
+    def launch(self, work: rom.Work, vcpus: int = 1,
+               quota: tuple[int, int] | None = None, devices: str = ''
+               ) -> Domain:
+        """A paused guest.
+
+        :param quota: of its emulator and I/O threads, as nova-compute has it
+        :param devices: more devices, as XML
+        """
         shared = ','.join(map(str, self._cpus))
+        number = next(self._numbers)
+        monitor = self._directory / f'{number}.qmp'
         xml = _XML.format(
-            name=f'nova-rt-{next(self._numbers)}', vcpus=vcpus,
+            name=f'nova-rt-{number}', vcpus=vcpus, schema=_SCHEMA,
+            monitor=monitor, devices=devices,
             kind=self._kind, cpu=self._cpu, memory=self._memory,
             pins=''.join(f"<vcpupin vcpu='{vcpu}' cpuset='{shared}'/>"
                          for vcpu in range(vcpus)),
             rom=rom.assemble(work, self._directory))
         return Domain(self._domains.connection.createXML(
-            xml, libvirt.VIR_DOMAIN_START_PAUSED))
+            pinning.limited(xml, quota), libvirt.VIR_DOMAIN_START_PAUSED),
+            monitor)

@@ -44,6 +44,7 @@ class Maker(Protocol):
 class Host:
     """The host and the results that all cases share.
 
+    :ivar maker: what starts guests
     :ivar deterministic: whether the clock goes by instructions
     :ivar spare: for emulators, where there are CPUs enough
     :ivar shares: (what, wanted, found)
@@ -55,7 +56,7 @@ class Host:
         privsep.cgroup_pctxt.set_client_mode(False)
         files = fs.RealFS()
         tasks = kernel_tasks.Tasks(files)
-        self._maker = maker
+        self.maker = maker
         self._seconds = seconds
         self.cpus = cpus
         self.spare = _spare(cpus)
@@ -90,7 +91,7 @@ class Host:
     def guest(self, work: rom.Work = rom.BUSY, vcpus: int = 1
               ) -> Iterator[guests.Guest]:
         """A paused guest that has no reservation yet."""
-        found = self._maker.launch(work, vcpus)
+        found = self.maker.launch(work, vcpus)
         try:
             yield found
         finally:
@@ -99,9 +100,9 @@ class Host:
     @contextlib.contextmanager
     def boot(self) -> Iterator[tuple[plain.Plain, pathlib.Path]]:
         """A paused guest that boots Linux, and its console."""
-        if not isinstance(self._maker, plain.Maker):
+        if not isinstance(self.maker, plain.Maker):
             raise pinned.Wrong('Linux is booted without libvirt only')
-        found, console = self._maker.boot()
+        found, console = self.maker.boot()
         try:
             yield found, console
         finally:

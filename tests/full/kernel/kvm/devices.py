@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A virtual function of a device, by VFIO, beside a reservation."""
+
+from collections.abc import Iterator
+import contextlib
+import os
+import pathlib
+
+from tests.full.kernel.kvm import domains
+from tests.full.kernel.kvm import guest as guests
+from tests.full.kernel.kvm import host as hosts
+from tests.full.kernel.kvm import rom
+from tests.full.kernel import pinned
+
+_PCI = pathlib.Path('/sys/bus/pci/devices')
+_DRIVER = 'vfio-pci'
+_GROUPS = '/dev/vfio/'
+#: An interrupt of a device that is passed through, in the host.
+_INTERRUPT = 'vfio'
+_XML = """<hostdev mode='subsystem' type='pci' managed='yes'><source>
+<address domain='0x{0}' bus='0x{1}' slot='0x{2}' function='0x{3}'/></source>
+</hostdev>"""
+
+
+def device(host: hosts.Host) -> None:
+    """A guest with a virtual function in the cell of its reservation."""
+    function = functions()[0]
+    node = int((function / 'numa_node').read_text())
+    cells = hosts.cells_of(host.cpus)
+    pinned.expect(host.cpu in cells[max(node, 0)],
+                  f'{function.name} is in cell {node}, without the pCPU '
+                  f'{host.cpu}')
+    before = driver(function)
+    with _guest(host, function) as guest:
+        host.apply(guest, 30_000, 100_000)
+        guest.resume()
+        with host.noise():
+            host.check('beside a virtual function', {guest: 0.3})
+        host.found['device'] = {
+            'function': function.name, 'cell': node,
+            'driver': driver(function), 'groups': vfio_groups(guest.pid),
+            'interrupts': _interrupts()}
+        pinned.expect(driver(function) == _DRIVER,
+                      f'{function.name} has the driver {driver(function)}')
+        pinned.expect(bool(vfio_groups(guest.pid)),
+                      'QEMU has no group of VFIO open')
+        host.enforcer.release(guest.pid)
+        pinned.expect(not host.enforcer.bandwidth(guest.pid),
+                      'released, and it holds something')
+    pinned.expect(driver(function) == before,
+                  f'{function.name} has the driver {driver(function)} after '
+                  f'the end of the guest, and not {before}')
+
+
+def functions() -> list[pathlib.Path]:
+    """Returns the virtual functions of this machine, by address.
+
+    :raises Wrong: when there are none
+    """
+    found = sorted(path.parent for path in _PCI.glob('*/physfn'))
+    pinned.expect(bool(found), 'no device has virtual functions: --sriov')
+    return found
+
+
+def driver(function: pathlib.Path) -> str:
+    """Returns the driver of a device; '' if there is none."""
+    link = function / 'driver'
+    return link.resolve().name if link.exists() else ''
+
+
+def vfio_groups(pid: int) -> list[str]:
+    """Returns the groups of VFIO that a process has open."""
+    found = set()
+    for path in pathlib.Path(f'/proc/{pid}/fd').iterdir():
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(path))
+    return sorted(name for name in found if name.startswith(_GROUPS)
+                  and name.removeprefix(_GROUPS).isdigit())
+
+
+def _interrupts() -> list[str]:
+    """The lines of interrupts that VFIO handles for guests."""
+    text = pathlib.Path('/proc/interrupts').read_text()
+    return [line.strip() for line in text.splitlines() if _INTERRUPT in line]
+
+
+@contextlib.contextmanager
+def _guest(host: hosts.Host, function: pathlib.Path
+           ) -> Iterator[guests.Guest]:
+    if not isinstance(host.maker, domains.Maker):
+        raise pinned.Wrong('libvirt gives devices: use --guests libvirt')
+    domain, bus, place = function.name.split(':')
+    slot, _, number = place.partition('.')
+    found = host.maker.launch(rom.BUSY, devices=_XML.format(
+        domain, bus, slot, number))
+    try:
+        yield found
+    finally:
+        found.end()
