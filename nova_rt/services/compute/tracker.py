@@ -24,6 +24,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import report
 from nova_rt.rules import reservation
+from nova_rt.services.compute import adoption
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import counting
@@ -395,25 +396,23 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         If nova-compute was killed while it took the server over, the server
         still has its claim on the host that it came from.
         """
-        try:
-            ours = claims.on_host(instance, self.host, self.rt_providers())
-            now = claims.instance_claim(instance)
-        except exception.InvalidClaim:
-            return  # _rt_report() reports the claim.
-        if now is None or ours is None or ours == now:
+        ours = self.rt_adopt(instance)
+        if ours is None:
             return
-        instance.resources = objects.ResourceList(objects=[
-            *(resource for resource in instance.resources or ()
-              if resource.resource_class != hostmap.RESOURCE_CLASS),
-            *(resource for resource in _moved(instance)
-              if resource.identifier == ours.identifier)])
         if (instance.task_state is None
                 and instance.uuid in self.tracked_instances):
             instance.save()
             LOG.warning('The move of the server was not completed; the '
                         'server holds the pCPUs %s that were claimed here.',
                         list(ours.cpus), instance=instance)
-        instance.obj_reset_changes(['resources'])
+        instance.obj_reset_changes(adoption.ATTRIBUTES)
+
+    def rt_adopt(self, instance: Any) -> claims.RTClaim | None:
+        """Gives a server the claim and the cells of this host, in memory.
+
+        :returns: None if nothing has changed
+        """
+        return adoption.adopt(instance, self.host, self.rt_providers())
 
     def _rt_report(self, strays: Sequence[Any], unpaid: Sequence[str]
                    ) -> None:
@@ -481,13 +480,6 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         reporting.write(reporting.make(
             published, claimed, len(servers), self.rt_findings,
             self.driver.rt_tally), path)
-
-
-def _moved(instance: Any) -> Iterator[Any]:
-    """Yields the resources on both hosts of a move."""
-    context = instance.migration_context
-    yield from context.new_resources or ()
-    yield from context.old_resources or ()
 
 
 def _numbers(hints: dict[str, Any]) -> dict[str, int]:

@@ -175,6 +175,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def _get_guest_config(self, instance: Any, network_info: Any,
                           *args: Any, **kwargs: Any) -> Any:
+        # An operator may start a server that a killed move has left here.
+        self.virtapi._compute.rt.rt_adopt(instance)
         guest = super()._get_guest_config(
             instance, network_info, *args, **kwargs)
         guest.metadata.append(description.describe(instance, network_info))
