@@ -49,7 +49,8 @@ NAMED = {
     # By libvirt, which sets the limit.
     'kvm-emulators': f'{_GUESTS.format("kvm", "libvirt")} emulators',
     # With --sriov.
-    'kvm-device': f'{_GUESTS.format("kvm", "libvirt")} device',
+    'kvm-device': f'{_GUESTS.format("kvm", "libvirt")} tracker '
+                  'device',
     'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',

@@ -34,7 +34,8 @@ _Maker = Callable[[pathlib.Path, tuple[int, ...], str],
 _MAKERS: dict[str, _Maker] = {'libvirt': domains.Maker,
                               'plain': plain.Maker}
 _CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES,
-          'emulators': emulators.emulators, 'device': devices.device}
+          'emulators': emulators.emulators, 'device': devices.device,
+          'tracker': devices.tracker}
 
 
 def run(host: hosts.Host, names: list[str]) -> dict[str, str]:

@@ -4,8 +4,17 @@
 
 from collections.abc import Iterator
 import contextlib
+import json
 import os
 import pathlib
+import types
+from typing import Any
+
+from nova import conf as nova_conf
+from nova import objects
+from nova.objects import fields
+from nova.pci import stats as pci_stats
+from nova.virt.libvirt import driver as libvirt_driver
 
 from tests.full.kernel.kvm import domains
 from tests.full.kernel.kvm import guest as guests
@@ -51,6 +60,62 @@ def device(host: hosts.Host) -> None:
     pinned.expect(driver(function) == before,
                   f'{function.name} has the driver {driver(function)} after '
                   f'the end of the guest, and not {before}')
+
+
+def tracker(host: hosts.Host) -> None:
+    """Nova finds the virtual functions; its pools have their cell.
+
+    No service of Nova runs: these are the functions that nova-compute and
+    RTShareFilter call.
+    """
+    assert isinstance(host.maker, domains.Maker)
+    first = functions()[0]
+    node = int((first / 'numa_node').read_text())
+    found = _by_nova(host.maker)
+    seen = [each for each in found if each['address'] == first.name]
+    host.found['as Nova sees it'] = seen
+    pinned.expect(bool(seen), f'Nova does not see {first.name} among '
+                              f'{[each["address"] for each in found]}')
+    pinned.expect((seen[0]['dev_type'], seen[0]['numa_node']) == (
+        fields.PciDeviceType.SRIOV_VF, node), f'Nova sees {seen[0]}')
+    pools = _pools(seen[0])
+    fits = {cell: pools.support_requests(
+        [_request(seen[0])], None, [objects.InstanceNUMACell(id=cell)])
+        for cell in range(len(hosts.cells_of(host.cpus)))}
+    host.found['cells that Nova takes with the function'] = fits
+    pinned.expect([cell for cell, fit in fits.items() if fit] == [node],
+                  f'Nova takes the cells {fits}')
+
+
+def _by_nova(maker: domains.Maker) -> list[dict[str, Any]]:
+    """The devices that nova-compute would find."""
+    host = libvirt_driver.host.Host(maker.uri)
+    host.initialize()
+    return list(json.loads(
+        libvirt_driver.LibvirtDriver._get_pci_passthrough_devices(
+            types.SimpleNamespace(_host=host))))
+
+
+def _pools(found: dict[str, Any]) -> pci_stats.PciDeviceStats:
+    """Nova's pools with one device, as in [pci] device_spec."""
+    nova_conf.CONF.set_override('device_spec', [json.dumps({
+        name: found[name] for name in ('vendor_id', 'product_id')})],
+        group='pci')
+    objects.register_all()
+    pools = pci_stats.PciDeviceStats(objects.NUMATopology(cells=[]))
+    pools.add_device(objects.PciDevice.create(None, {
+        **found, 'compute_node_id': 1, 'status':
+        fields.PciDeviceStatus.AVAILABLE}))
+    return pools
+
+
+def _request(found: dict[str, Any]) -> Any:
+    """What an alias with numa_policy=required asks for."""
+    return objects.InstancePCIRequest(
+        count=1, spec=[{name: found[name] for name in (
+            'vendor_id', 'product_id', 'dev_type')}],
+        numa_policy=fields.PCINUMAAffinityPolicy.REQUIRED,
+        request_id=None, requester_id=None)
 
 
 def functions() -> list[pathlib.Path]:

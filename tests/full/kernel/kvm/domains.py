@@ -85,6 +85,11 @@ class Maker:
     def __exit__(self, *_: object) -> None:
         self._domains.close()
 
+    @property
+    def uri(self) -> str:
+        """The address of its libvirtd."""
+        return str(self._domains.kind.uri)
+
     def launch(self, work: rom.Work, vcpus: int = 1,
                quota: tuple[int, int] | None = None, devices: str = ''
                ) -> Domain:
