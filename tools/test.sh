@@ -187,8 +187,6 @@ lab() {
         --memory 5120 --icount --timeout 3000 profiles
     check 'lab, emulator threads with a limit' \
         tools/lab.sh debian:13 --kvm kvm-emulators
-    check 'lab, a virtual function beside a reservation' \
-        tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --sriov kvm-device
     check 'lab, what KVM costs' \
         tools/lab.sh debian:13 --kvm --icount kvm-costs
     check 'lab, Linux boots in a reserved guest of KVM' \
