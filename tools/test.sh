@@ -203,10 +203,10 @@ signals() {
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_SEQUENCES=1000 NOVA_RT_SOAK_NUMA=250 NOVA_RT_LOAD=64 \
-        NOVA_RT_QUOTA=200/37 NOVA_RT_BESIDE=1 \
+        NOVA_RT_QUOTA=200/37 NOVA_RT_BESIDE=1 NOVA_RT_DEFRAG=1 \
         TACKER_RT_FUZZ=50000 TACKER_RT_LIVES=all NOVA_RT_STOCK=1 \
         NOVA_RT_MIXES=1000 NOVA_RT_OPERATIONS=1 functional \
-        'test_(kill|audits|soak|differential|load|quotas|fuzz|wishes|mixes|moves|lifecycle|live_migration|change|masks|beside)|functional.test_deadline'
+        'test_(kill|audits|defrag|soak|differential|load|quotas|fuzz|wishes|mixes|moves|lifecycle|live_migration|change|masks|beside)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     check 'rt-probe, the truth or "bound"' python -m tests.full.probe
     experiments

@@ -117,6 +117,12 @@ class CannotChangeReservation(RTError):
                '%(reason)s.')
 
 
+class CannotDefragment(RTError):
+    """The vCPUs of a host cannot be moved as an operator asked."""
+
+    msg_fmt = 'Host %(host)s: %(reason)s.'
+
+
 class ReservationNotApplied(RTError):
     """A server was not started because it could not get its reservation."""
 

@@ -10,6 +10,7 @@ import traceback
 from nova_rt.cli import base
 from nova_rt.cli import completion
 from nova_rt.cli import formats
+from nova_rt.rules.packing import planner
 from nova_rt.rules import reservation
 from nova_rt import version
 from rt_operate.manage import command
@@ -17,6 +18,7 @@ from rt_operate.manage import errors
 from rt_operate.manage import start
 
 PROG = 'nova-rt-manage'
+_PERIOD_US = 100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,8 +86,56 @@ def _parser() -> argparse.ArgumentParser:
         'changes nothing.  The new values become the hints of the server.',
         epilog='Exit status: 0 the reservation was changed, 2 the '
         'reservation was not changed, 3 wrong usage.'))
+    _add_defrag(commands.add_parser(
+        'defrag', help='move vCPUs to other pCPUs to make room on a host',
+        description='Plans the fewest moves of vCPUs between the pCPUs of a '
+        'host after which a server with the given share fits, and prints '
+        'them.  With --apply, the nova-compute of the host makes the moves, '
+        'one after another, while the servers run.  A server has its '
+        'reservation all the time, and its vCPUs stay in their NUMA cells.  '
+        'Up to 16 pCPUs the plan is proven to be the shortest; on larger '
+        'hosts the command prints how many moves are needed at least.',
+        epilog='Exit status: 0 the share fits now, 1 the share fits after '
+        'the moves that were printed, 2 the share does not fit or a move was '
+        'refused, 3 wrong usage.'))
     completion.register(commands)
     return parser
+
+
+def _add_defrag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('host', metavar='HOST', help='the compute host')
+    parser.add_argument(
+        '--for-share', metavar='SHARE', type=_share, help='the share of a '
+        'pCPU for each vCPU, for example 0.4 (default: the largest share '
+        'that moves can make room for, in steps of 0.01)')
+    parser.add_argument(
+        '--vcpus', metavar='N', type=_count, default=1,
+        help='the number of vCPUs, each on a pCPU of its own (default: 1)')
+    parser.add_argument(
+        '--period-us', metavar='US', type=_count, default=_PERIOD_US,
+        help='the period of the reservation (default: %(default)s)')
+    parser.add_argument(
+        '--max-moves', metavar='N', type=_count, default=planner.MAX_MOVES,
+        help='plan at most so many moves; the time to plan grows fast with '
+             'this number (default: %(default)s)')
+    parser.add_argument('--apply', action='store_true',
+                        help='make the moves')
+    formats.add_option(parser, lists=True)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a share of a pCPU; write it like 0.4')
+    return share
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f'{text} is less than 1')
+    return count
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:

@@ -16,9 +16,11 @@ from nova_rt.services import conf as rt_conf
 from rt_operate.manage.compare import differences
 from rt_operate.manage.compare import flavors
 from rt_operate.manage.compare import notes
+from rt_operate.manage import defrag as rt_defrag
 from rt_operate.manage import errors
 from rt_operate.manage import heal as rt_heal
 from rt_operate.manage import hints
+from rt_operate.manage import moves
 from rt_operate.manage.read import load
 from rt_operate.manage import report
 from rt_operate.manage import reserve as rt_reserve
@@ -109,6 +111,28 @@ def _show(args: argparse.Namespace, instance: Any) -> None:
                  lambda: hints.as_json(instance))
 
 
+def defrag(args: argparse.Namespace) -> int:
+    """Runs ``nova-rt-manage defrag`` and returns its exit status."""
+    host = rt_defrag.read(args.host)
+    if args.for_share is None:
+        found = rt_defrag.largest(host, args.vcpus, args.period_us,
+                                  args.max_moves)
+    else:
+        found = rt_defrag.plan(host, rt_defrag.Request(
+            args.vcpus, rt_defrag.share(rt_conf.ppm(args.for_share),
+                                        args.period_us), args.max_moves))
+    if args.apply:
+        found = rt_defrag.apply(found, lambda move: (
+            None if args.format != formats.TEXT else
+            print(f'moved {moves.line(move, found)}', flush=True)))
+    formats.show(args, lambda: moves.text(found, args.apply),
+                 lambda: moves.as_json(found, args.apply),
+                 lambda: moves.as_table(found))
+    if found.fits:
+        return CLEAN
+    return DIFFERENT if found.plan.moves and not args.apply else UNCHECKED
+
+
 def _heal(difference: snapshot.Difference,
           repair: snapshot.Repair | snapshot.Removal, apply: bool
           ) -> report.Attempt:
@@ -134,4 +158,5 @@ def _status(result: report.Report, left: list[snapshot.Difference]) -> int:
 
 #: The functions that run the subcommands, by the name of the subcommand.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    'check': check, 'heal': heal, 'hint': hint, 'reserve': reserve}
+    'check': check, 'defrag': defrag, 'heal': heal, 'hint': hint,
+    'reserve': reserve}

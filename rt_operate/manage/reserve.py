@@ -10,24 +10,14 @@ read them.
 from collections.abc import Mapping
 from typing import Any
 
-from nova.compute import rpcapi
-import nova.conf
 from nova import context as nova_context
-from nova import exception as nova_exception
 from nova import objects
-from nova import rpc
-import oslo_messaging  # type: ignore[import-untyped]
 
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import request
 from rt_operate.manage import hints as rt_hints
-
-CONF = nova.conf.CONF
-
-#: Any version of the 6th series: the method is none of Nova's.
-_VERSION = '6.0'
-_OLDER = ('NoSuchMethod', 'UnsupportedVersion')
+from rt_operate.manage import remote
 
 
 def change(instance: Any, wanted: Mapping[str, int]) -> None:
@@ -65,35 +55,18 @@ def _ask(instance: Any, hints: Mapping[str, int]) -> None:
     :raises CannotChangeReservation: when nova-compute refuses or does not
         answer
     """
-    admin = nova_context.get_admin_context()
     mapping = objects.InstanceMapping.get_by_instance_uuid(
-        admin, instance.uuid)
-    if rpc.TRANSPORT is None:
-        rpc.init(CONF)
+        nova_context.get_admin_context(), instance.uuid)
     try:
-        with nova_context.target_cell(admin, mapping.cell_mapping) as cell:
-            client = rpcapi.ComputeAPI().router.client(cell).prepare(
-                server=instance.host, version=_VERSION)
-            client.call(cell, 'rt_change_reservation', uuid=instance.uuid,
-                        hints=dict(hints))
-    except nova_exception.NovaException as error:
-        raise _refused(instance, exception.clause(error)) from None
-    except oslo_messaging.RemoteError as error:
-        raise _refused(instance, _reason(instance, error)) from None
-    except oslo_messaging.MessagingException as error:
-        raise _refused(
-            instance, f'nova-compute on {instance.host} does not answer '
-            f'({exception.clause(error) or type(error).__name__}); '
-            f'run nova-rt-manage hint to see what the server holds'
-        ) from None
-
-
-def _reason(instance: Any, error: Any) -> str:
-    if error.exc_type in _OLDER:
-        return (f'nova-compute on {instance.host} runs no nova-rt, or a '
-                f'release that cannot change a reservation; resize the '
-                f'server instead')
-    return exception.clause(f'{error.exc_type}: {error.value}')
+        remote.call(
+            instance.host, mapping.cell_mapping, 'rt_change_reservation',
+            'cannot change a reservation; resize the server instead',
+            uuid=instance.uuid, hints=dict(hints))
+    except remote.NoAnswer as error:
+        raise _refused(instance, f'{error}; run nova-rt-manage hint to see '
+                       'what the server holds') from None
+    except remote.Refused as error:
+        raise _refused(instance, str(error)) from None
 
 
 def _refused(instance: Any, reason: str

@@ -56,8 +56,22 @@ def change_here(rt: Any, context: Any, instance: Any,
     :raises Invalid: when the server cannot be changed, or when Nova is
         working on the server
     """
-    old = _sole_claim(rt, instance)
+    old = sole_claim(rt, instance)
     new = _wanted(rt, instance, old, hints)
+    request.replace_hints(instance, new.hints)
+    exchange(rt, context, instance, old, new)
+
+
+def exchange(rt: Any, context: Any, instance: Any, old: claims.RTClaim,
+             new: claims.RTClaim) -> None:
+    """Gives a server of this host another claim, as the module says.
+
+    The caller has Nova's lock, and has checked that *new* fits.
+
+    :param instance: as for change_here; it is saved
+    :raises Invalid: when the kernel refuses, or when Nova is working on the
+        server; nothing is changed then
+    """
     with contextlib.ExitStack() as undo:
         _allocate(rt, context, old, new, undo)
         undo.callback(_put_back, rt, old)
@@ -77,16 +91,19 @@ def change_here(rt: Any, context: Any, instance: Any,
         rt._update(context, rt.compute_nodes[instance.node])
 
 
-def _sole_claim(rt: Any, instance: Any) -> claims.RTClaim:
-    """Returns the only claim of a server here."""
-    held = rt.rt_server_claims(instance.uuid) or []
-    if len(held) > 1 or instance.vm_state == vm_states.RESIZED:
+def sole_claim(rt: Any, instance: Any) -> claims.RTClaim:
+    """Returns the only claim of a server here.
+
+    :raises Invalid: when the server has none, or is being resized
+    """
+    known = rt.rt_server_claims(instance.uuid) or []
+    if len(known) > 1 or instance.vm_state == vm_states.RESIZED:
         raise _invalid('confirm or revert the resize of the server first')
     try:
         stored = claims.instance_claim(instance)
     except exception.InvalidClaim as error:
         raise _invalid(exception.clause(error)) from None
-    if stored is None or held != [stored]:
+    if stored is None or known != [stored]:
         raise _invalid('the server holds no CPU reservation on this host; '
                        'resize it to a flavor with a reservation')
     return stored
@@ -152,12 +169,11 @@ def _put_back(rt: Any, old: claims.RTClaim) -> None:
 
 
 def _store(instance: Any, old: claims.RTClaim, new: claims.RTClaim) -> None:
-    """Stores the new claim with its hints, unless Nova has begun to work."""
+    """Stores the new claim, unless Nova has begun to work."""
     instance.resources = objects.ResourceList(objects=[
         new.to_resource(each.provider_uuid)
         if each.identifier == old.identifier else each
         for each in instance.resources])
-    request.replace_hints(instance, new.hints)
     try:
         instance.save(expected_task_state=[None])
     except nova_exception.UnexpectedTaskStateError:

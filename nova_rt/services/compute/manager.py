@@ -6,7 +6,7 @@ The manager also tells the driver when Neutron has changed the addresses of a
 server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nova.compute import manager
@@ -19,6 +19,8 @@ from oslo_utils import excutils
 
 from nova_rt.services.compute import change
 from nova_rt.services.compute import inplace
+from nova_rt.services.compute import layouts
+from nova_rt.services.compute import moving
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import request
 from nova_rt.services.compute import telling
@@ -50,21 +52,52 @@ class RTComputeManager(manager.ComputeManager):
         :raises ComputeResourcesUnavailable: when the reservation does not fit
         :raises Invalid: when the server cannot be changed
         """
+        self._rt_act(ctxt, uuid, change.ACTION, lambda instance: (
+            change.change_here(self.rt, ctxt, instance, hints)))
+
+    @oslo_messaging.expected_exceptions(nova_exception.NovaException)
+    def rt_move_vcpu(self, ctxt: Any, uuid: str, source: int, target: int
+                     ) -> None:
+        """Moves the vCPU of a server on one pCPU to another pCPU.
+
+        ``nova-rt-manage defrag`` calls this method by RPC.
+
+        :raises ComputeResourcesUnavailable: when *target* has no room
+        :raises Invalid: when the vCPU cannot be moved
+        """
+        self._rt_act(ctxt, uuid, moving.ACTION, lambda instance: (
+            moving.move_here(self.rt, ctxt, instance, source, target)))
+
+    @oslo_messaging.expected_exceptions(nova_exception.NovaException)
+    def rt_arrangement(self, ctxt: Any) -> dict[str, Any]:
+        """Returns the pCPUs of this host and the claims that may move.
+
+        ``nova-rt-manage defrag`` calls this method by RPC.
+
+        :returns: see services.compute.layouts
+        """
+        answer: dict[str, Any] = layouts.of_host(self.rt, ctxt)
+        return answer
+
+    def _rt_act(self, ctxt: Any, uuid: str, action: str,
+                act: Callable[[Any], None]) -> None:
+        """Changes a server here on which Nova does not work.
+
+        :raises Invalid: when Nova works on the server
+        """
         @utils.synchronized(uuid)
-        def change_here() -> None:
+        def act_here() -> None:
             instance = objects.Instance.get_by_uuid(
-                ctxt, uuid, expected_attrs=[
-                    'flavor', 'resources', 'system_metadata',
-                    'numa_topology'])
+                ctxt, uuid, expected_attrs=moving.ATTRIBUTES)
             if instance.host != self.host or instance.task_state:
                 raise nova_exception.Invalid('Nova is working on the server')
-            change.change_here(self.rt, ctxt, instance, hints)
+            act(instance)
 
-        objects.InstanceAction.action_start(ctxt, uuid, change.ACTION,
+        objects.InstanceAction.action_start(ctxt, uuid, action,
                                             want_result=False)
         with compute_utils.EventReporter(
-                ctxt, f'compute_{change.ACTION}', self.host, uuid):
-            change_here()
+                ctxt, f'compute_{action}', self.host, uuid):
+            act_here()
 
     def rebuild_instance(self, context: Any, instance: Any, *args: Any,
                          **kwargs: Any) -> Any:

@@ -228,6 +228,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """
         levels.level(self.rt_reservations, targets, lowers_only)
 
+    def rt_holds_cpus(self) -> bool:
+        """Checks whether no vCPU can leave its pCPU while it is reserved."""
+        return self.rt_reservations.holds_cpus()
+
     def rt_stays(self, instance: Any) -> bool:
         """Checks whether the vCPUs of a server must keep their pCPUs."""
         return (instance.numa_topology is not None
