@@ -53,6 +53,8 @@ NUMA = 'numa'
 CORE = 'core'
 #: Soft reservations.
 SOFT = 'soft'
+#: Servers for which the host makes room by moves of vCPUs.
+MOVES = 'moves'
 
 #: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000

@@ -199,9 +199,32 @@ kernel's own limit is lower, the kernel's limit is used: see
         'packing_policy', default='worst_fit',
         help=f"""
 The packing policy by which the pCPUs of a server are chosen among those with
-room (nova-compute).  The value may be the name of any entry point of group
-``nova_rt.packing``.  These policies come with nova-rt:
+room (nova-compute).  The metadata ``nova_rt:packing_policy`` of a host
+aggregate overrides this option for the hosts of the aggregate.  The value may
+be the name of any entry point of group ``nova_rt.packing``.  These policies
+come with nova-rt:
 {_policies()}
+"""),
+    cfg.StrOpt(
+        'defrag_on_reject', default='off',
+        choices=[
+            ('off', 'the server is refused'),
+            ('plan', 'the moves are logged, and the server is refused'),
+            ('apply', 'the moves are made, and the server gets the room')],
+        help="""
+What nova-compute does with a server that does not fit on the pCPUs of this
+host while the free bandwidth of all pCPUs together would be enough.  A plan
+moves vCPUs of other servers to other pCPUs; each server has its reservation
+all the time.  Only the kernel interface ``sched_deadline`` lets vCPUs move.
+With ``apply``, nova-scheduler sends such servers to this host if no other host
+has room.  Servers with a NUMA topology are refused.
+"""),
+    cfg.IntOpt(
+        'defrag_max_moves', default=2, min=1, max=8,
+        help="""
+The largest number of moves for one server (nova-compute, see
+``defrag_on_reject``).  Other claims on the host wait for the moves; a move
+takes from a few milliseconds to two of its server's periods.
 """),
     cfg.StrOpt(
         'rt_cpus',

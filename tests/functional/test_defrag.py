@@ -178,6 +178,67 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
         self.assert_runs(server, 'host1', 400)
 
 
+class RejectTest(Commands, test_deadline.Stock, operations.TestCase):
+    """A host that may make room for a server itself."""
+
+    MODE = 'apply'
+
+    def _configure(self) -> None:
+        super()._configure()
+        self.flags(group='nova_rt', defrag_on_reject=self.MODE)
+
+    @proof.proves(
+        'Create, no pCPU has room but the host has, [nova_rt] '
+        'defrag_on_reject = apply',
+        'The host moves vCPUs of other servers first, while they run.')
+    def test_on_reject(self) -> None:
+        servers = [self.reserved(share=400) for _ in range(base.PCPUS)]
+        before = self.places(*servers)
+        self.reserved(share=600)
+        self.assertEqual(1, len([
+            old for old, new in zip(before, self.places(*servers),
+                                    strict=True) if old != new]))
+        for server in servers:
+            self.assert_runs(server, 'host1', 400)
+
+    def test_more_than_the_sum(self) -> None:
+        for _ in range(base.PCPUS):
+            self.reserved(share=800)
+        before = self.stats()
+        self.boot(self.flavor(600), status='ERROR')
+        self.assertEqual(before, self.stats())
+
+
+class AggregateTest(Commands, test_deadline.Stock, operations.TestCase):
+    """The packing policy of a host aggregate."""
+
+    def metadata(self, value: str) -> None:
+        aggregate = self.api.post_aggregate({'aggregate': {'name': 'rack1'}})
+        self.api.add_host_to_aggregate(aggregate['id'], 'host1')
+        self.api.post_aggregate_action(aggregate['id'], {'set_metadata': {
+            'metadata': {'nova_rt:packing_policy': value}}})
+        self.audit('host1')
+
+    @proof.proves(
+        'Aggregate metadata nova_rt:packing_policy',
+        'The claim and the map of the host have this policy from the next '
+        'audit on.  With an unknown policy the host takes no reservations.')
+    def test_best_fit(self) -> None:
+        self.metadata('best_fit')
+        self.assertEqual('best_fit', self.host_map().policy)
+        first, second = self.reserved(share=300), self.reserved(share=300)
+        self.assertEqual(*self.places(first, second))
+
+    def test_unknown(self) -> None:
+        server = self.reserved(share=300)
+        self.metadata('magic')
+        self.assertEqual((), self.host_map().state.cpus)
+        self.assertIn('rack1 has nova_rt:packing_policy=magic',
+                      self.host_map().reason)
+        self.boot(self.flavor(200), status='ERROR')
+        self.assert_runs(server, 'host1', 300)
+
+
 class ContainerTest(Commands, operations.TestCase):
     """On a kernel that grants a runtime on every CPU."""
 

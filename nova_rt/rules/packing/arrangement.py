@@ -7,7 +7,7 @@ have room; this module adds only lower bounds, by which the planner leaves out
 arrangements that cannot lead to the request in time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 import dataclasses
 import functools
 import heapq
@@ -62,13 +62,17 @@ class Goal:
 class Item:
     """One vCPU that may move.
 
+    :ivar ppm: the bandwidth of *wanted*
+    :ivar siblings: the numbers of all vCPUs of the claim
     :ivar kind: equal for vCPUs that no plan needs to tell apart
     """
 
     claim: str
     wanted: reservation.Reservation
+    ppm: int
     within: frozenset[int] | None
-    kind: object
+    siblings: range
+    kind: Hashable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Child:
     @property
     def bandwidth(self) -> int:
         """The ppm that move."""
-        return self.parent.items[self.item].wanted.bandwidth
+        return self.parent.items[self.item].ppm
 
     def arrangement(self) -> 'Arrangement':
         """Returns the arrangement after the move."""
@@ -116,15 +120,17 @@ class Arrangement:
     def of(cls, state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
            goal: Goal) -> 'Arrangement':
         """Returns the arrangement of some claims."""
-        items, key = [], []
+        items: list[Item] = []
         for name, placed in claims.items():
-            for index, cpu in enumerate(placed.cpus):
-                within = placed.within[index] if placed.within else None
-                alike = name if len(placed.cpus) > 1 else ''
-                items.append(Item(name, placed.wanted, within,
-                                  (alike, placed.wanted, within)))
-                key.append(cpu)
-        return cls(state, tuple(items), tuple(key), goal)
+            siblings = range(len(items), len(items) + len(placed.cpus))
+            alike = name if len(placed.cpus) > 1 else ''
+            for within in placed.within or (None,) * len(placed.cpus):
+                items.append(Item(
+                    name, placed.wanted, placed.wanted.bandwidth, within,
+                    siblings, (alike, placed.wanted.bandwidth,
+                               placed.wanted.period_us, within)))
+        return cls(state, tuple(items), tuple(
+            cpu for placed in claims.values() for cpu in placed.cpus), goal)
 
     @functools.cached_property
     def fits(self) -> bool:
@@ -137,7 +143,7 @@ class Arrangement:
         """No fewer moves make the request fit."""
         return self._bound({}) if self._is_plain else int(not self.fits)
 
-    @property
+    @functools.cached_property
     def _is_plain(self) -> bool:
         """True if only the sum of each pCPU decides."""
         return self.state.rule is None and not self.state.counts_cores
@@ -152,7 +158,7 @@ class Arrangement:
         found: dict[int, list[int]] = {cpu: [] for cpu in self.state.cpus}
         for item, cpu in zip(self.items, self.key, strict=True):
             if cpu in found:
-                found[cpu].append(item.wanted.bandwidth)
+                found[cpu].append(item.ppm)
         for own in found.values():
             own.sort(reverse=True)
         return found
@@ -191,12 +197,13 @@ class Arrangement:
             higher bound are left out
         """
         tried = set()
+        useful = {cpu for cpu in self._on if self._is_useful(cpu, left)}
         for index, (item, source) in enumerate(
                 zip(self.items, self.key, strict=True)):
-            if (item.kind, source) in tried or source not in self._on:
+            if source not in useful or (item.kind, source) in tried:
                 continue
             tried.add((item.kind, source))
-            leaving = self._without(index, source)
+            leaving = self._without(item.ppm, source)
             if leaving is not None and self._bound(leaving) > left:
                 continue
             for target in self._targets(index):
@@ -204,11 +211,21 @@ class Arrangement:
                 if child.bound <= left:
                     yield child
 
+    def _is_useful(self, source: int, left: int) -> bool:
+        """Checks whether any vCPU that leaves a pCPU may be a part of a plan.
+
+        The need of the pCPU becomes smaller by one at most.
+        """
+        if not self._is_plain:
+            return True
+        need = self._needs.get(source)
+        return self._bound({} if need is None else {
+            source: max(0, need - 1)}) <= left
+
     def _targets(self, index: int) -> list[int]:
         """Returns the pCPUs with room for a vCPU, which counts here, too."""
         item = self.items[index]
-        own = {cpu for other, cpu in zip(self.items, self.key, strict=True)
-               if other.claim == item.claim}
+        own = {self.key[other] for other in item.siblings}
         return [cpu for cpu, _ in self._room(item.wanted)
                 if cpu not in own
                 and (item.within is None or cpu in item.within)]
@@ -223,7 +240,11 @@ class Arrangement:
             self._rooms[wanted] = list(rt_cpus.room(self.state, wanted))
         return self._rooms[wanted]
 
-    def _without(self, index: int, source: int) -> dict[int, int] | None:
+    @functools.cached_property
+    def _rests(self) -> dict[tuple[int, int], dict[int, int]]:
+        return {}
+
+    def _without(self, ppm: int, source: int) -> dict[int, int] | None:
         """Returns the need of a pCPU that a vCPU leaves.
 
         :returns: {} for a pCPU that the request cannot use; None where sums
@@ -233,17 +254,19 @@ class Arrangement:
             return None
         if source not in self._free:
             return {}
-        ppm = self.items[index].wanted.bandwidth
-        rest = list(self._on[source])
-        rest.remove(ppm)
-        return {source: self._need(self._free[source] + ppm, rest)}
+        if (source, ppm) not in self._rests:
+            rest = list(self._on[source])
+            rest.remove(ppm)
+            self._rests[source, ppm] = {
+                source: self._need(self._free[source] + ppm, rest)}
+        return self._rests[source, ppm]
 
     def _child(self, index: int, source: int, target: int,
                leaving: dict[int, int] | None) -> Child:
         move = Move(self.items[index].claim, source, target)
         if leaving is None:
             return Child(self, index, move, 0, 0)
-        ppm, changed = self.items[index].wanted.bandwidth, dict(leaving)
+        ppm, changed = self.items[index].ppm, dict(leaving)
         if target in self._free:
             own = sorted((*self._on[target], ppm), reverse=True)
             changed[target] = self._need(self._free[target] - ppm, own)

@@ -25,8 +25,9 @@ from nova_rt.rules import reservation
 MAX_MOVES = 3
 #: Up to so many pCPUs a plan is proven to have the fewest moves.
 EXACT_CPUS = 16
-#: The children that a search beyond EXACT_CPUS evaluates for its proof.
-STEPS = 100_000
+#: The vCPUs that a search beyond EXACT_CPUS considers for its proof, each time
+#: that it considers them.
+STEPS = 300_000
 #: How many arrangements a search keeps at each depth where it proves nothing.
 _BEAM = 24
 
@@ -74,8 +75,8 @@ def plan(state: rt_cpus.CpuBandwidth,
 
     :param state: the host, in which *claims* and all others count
     :param claims: the claims that may move, by a name of the caller's choice
-    :param steps: how many children the proof may evaluate; None for as many
-        as the search needs on hosts of up to EXACT_CPUS pCPUs, and STEPS
+    :param steps: how many vCPUs the proof may consider, each time anew; None
+        for as many as it needs on hosts of up to EXACT_CPUS pCPUs, and STEPS
         beyond
     :param within: the pCPUs on which the request must fit; None for all
     """
@@ -110,7 +111,7 @@ def _deepen(start: arrangement.Arrangement, max_moves: int,
 
 
 class _OutOfSteps(Exception):
-    """The search has evaluated as many children as it may."""
+    """The search has considered as many vCPUs as it may."""
 
 
 class _Search:
@@ -137,14 +138,11 @@ class _Search:
 
     def _children(self, at: arrangement.Arrangement, left: int
                   ) -> Iterator[arrangement.Child]:
-        kept = []
-        for child in at.children(left):
-            self.steps += 1
-            if self._limit is not None and self.steps > self._limit:
-                raise _OutOfSteps
-            kept.append(child)
+        self.steps += len(at.items)
+        if self._limit is not None and self.steps > self._limit:
+            raise _OutOfSteps
         # The smallest bandwidth first, which disturbs least.
-        return iter(sorted(kept, key=lambda child: (
+        return iter(sorted(at.children(left), key=lambda child: (
             child.bound, child.bandwidth)))
 
 

@@ -15,10 +15,10 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
-from nova_rt.rules import packing
 from nova_rt.rules import reservation
 from nova_rt.rules import room
 from nova_rt.rules import schedulability
+from nova_rt.services.compute import policy
 from nova_rt.services import conf as rt_conf
 from nova_rt import version
 
@@ -68,6 +68,10 @@ class CapacitySource(Protocol):
     def takes_soft(self) -> bool:
         """True if soft reservations are enforced, see rules.soft."""
 
+    @property
+    def holds_cpus(self) -> bool:
+        """True if no vCPU leaves its pCPU while it is reserved."""
+
     def capacity(self) -> base.Capacity:
         """Returns how much the kernel can reserve.
 
@@ -89,8 +93,6 @@ class HostCapacity:
     """
 
     empty: cpus.CpuBandwidth
-    policy_name: str
-    policy: cpus.Policy
     reason: str = ''
     tick_us: int = 0
     before_interrupts: bool = False
@@ -116,9 +118,8 @@ class HostCapacity:
         others = (f', beside other groups with bandwidth: '
                   f'{", ".join(self.others)}' if self.others else '')
         return (f'{self.empty.cap} ppm {scope} the pCPUs '
-                f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
-                f'{self.policy_name}{cores}, {kinds}{tick}{interrupts}'
-                f'{others}')
+                f'{cpulist.format_ids(self.empty.cpus)}{cores}, '
+                f'{kinds}{tick}{interrupts}{others}')
 
     @property
     def available(self) -> bool:
@@ -155,41 +156,32 @@ class HostCapacity:
                 else f'fewer than {vcpus} pCPUs have')
         return f'{lack} room for {wanted}: {why}'
 
-    def published(self, state: cpus.CpuBandwidth,
+    def published(self, state: cpus.CpuBandwidth, packed: policy.Policy,
                   strangers: tuple[hostmap.Stranger, ...] = ()
                   ) -> hostmap.HostMap:
         """Returns the map that the host publishes for *state*.
 
+        :param packed: the policy that fits reservations on this host
         :param strangers: the guests that *state* counts beside claims
         """
-        if not self.available:
-            return self.nothing()
-        return hostmap.HostMap(state, self.policy_name, strangers,
+        if not self.available or packed.reason:
+            return self.nothing(packed)
+        return hostmap.HostMap(state, packed.name, strangers,
                                version.get(), self.interface,
                                takes=self.takes)
 
-    def nothing(self, reason: str = '') -> hostmap.HostMap:
+    def nothing(self, packed: policy.Policy, reason: str = ''
+                ) -> hostmap.HostMap:
         """Returns the map that a host without reservations publishes.
 
+        :param packed: as for :meth:`published`
         :param reason: why the host takes no reservations, if its capacity is
             not the reason
         """
         return hostmap.HostMap(
-            cpus.CpuBandwidth.empty((), 0), self.policy_name,
+            cpus.CpuBandwidth.empty((), 0), packed.name,
             release=version.get(), interface=self.interface,
-            reason=reason or self.reason)
-
-
-def load_policy(name: str) -> cpus.Policy:
-    """Returns the packing policy of this name.
-
-    :raises InvalidConfiguration: when no policy has this name
-    """
-    try:
-        return packing.load(name)
-    except LookupError as error:
-        raise exception.InvalidConfiguration(
-            option='packing_policy', value=name, rule=str(error)) from error
+            reason=reason or self.reason or packed.reason)
 
 
 def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
@@ -203,7 +195,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
         host
     """
     group = conf.nova_rt
-    policy = load_policy(group.packing_policy)
+    policy.load(group.packing_policy)  # An unknown one is told at once.
     ids = _rt_cpus(group.rt_cpus, shared)
     limit = base.Capacity(0, 0)
     if kernel is not None:
@@ -221,8 +213,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
         _rule(conf, limit), limit.min_runtime_us)
     empty = dataclasses.replace(empty, smt=cpus.Smt(group.smt),
                                 cores=_shared_cores(empty.cpus))
-    return HostCapacity(empty, group.packing_policy, policy, reason,
-                        limit.tick_us, limit.before_interrupts,
+    return HostCapacity(empty, reason, limit.tick_us, limit.before_interrupts,
                         _supported_needs(conf, kernel, empty),
                         '' if kernel is None else kernel.name, limit.others)
 
@@ -244,7 +235,9 @@ def _supported_needs(conf: Any, kernel: CapacitySource | None,
              and conf.libvirt.virt_type != 'lxc')
     cells = (kernel is not None and kernel.pins
              and conf.libvirt.virt_type != 'lxc')
-    found = {hostmap.MASK: masks, hostmap.NUMA: cells,
+    moves = (kernel is not None and not kernel.holds_cpus
+             and conf.nova_rt.defrag_on_reject == 'apply')
+    found = {hostmap.MOVES: moves, hostmap.MASK: masks, hostmap.NUMA: cells,
              hostmap.SOFT: kernel is not None and kernel.takes_soft,
              hostmap.CORE: empty.counts_cores or not empty.cores}
     return frozenset(name for name, is_taken in found.items() if is_taken)

@@ -32,9 +32,9 @@ from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
+from nova_rt.services.compute import lock
 from nova_rt.services.compute import request
 from nova_rt.services.compute import spare
-from nova_rt.services.compute import tracker
 from nova_rt.services import events
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ LOG = logging.getLogger(__name__)
 ACTION = 'rt_change_reservation'
 
 
-@tracker.synchronized
+@lock.synchronized
 def change_here(rt: Any, context: Any, instance: Any,
                 hints: Mapping[str, int]) -> None:
     """Gives a server of this host the reservation of other hints.
@@ -119,7 +119,7 @@ def _wanted(rt: Any, instance: Any, old: claims.RTClaim,
             raise _invalid('the server would have no reservation; resize it '
                            'to a flavor without one')
         cpus = change.fit(rt.rt_state(), old.cpus, old.reservation, wanted,
-                          rt.driver.rt_capacity.policy,
+                          rt.rt_policy.choose,
                           rt.driver.rt_stays(instance))
     except exception.RTError as error:
         raise _invalid(exception.clause(error)) from None

@@ -57,7 +57,7 @@ def fit(rt: Any, instance: Any, flavor: Any,
             return None
         return change.fit(
             rt.rt_state(), held[0].cpus, held[0].reservation, wanted,
-            rt.driver.rt_capacity.policy, rt.driver.rt_stays(instance),
+            rt.rt_policy.choose, rt.driver.rt_stays(instance),
             both=True)
     except exception.InvalidClaim:
         return None

@@ -16,11 +16,11 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules.packing import arrangement
 from nova_rt.rules import reservation
+from nova_rt.services.compute import lock
 from nova_rt.services.compute import moving
-from nova_rt.services.compute import tracker
 
 
-@tracker.synchronized
+@lock.synchronized
 def of_host(rt: Any, context: Any) -> dict[str, Any]:
     """Returns what may move on this host.
 
@@ -28,9 +28,11 @@ def of_host(rt: Any, context: Any) -> dict[str, Any]:
     """
     capacity = rt.driver.rt_capacity
     try:
-        published = capacity.published(rt.rt_state(), rt.rt_strangers)
+        published = capacity.published(rt.rt_state(), rt.rt_policy,
+                                       rt.rt_strangers)
     except exception.InvalidClaim as error:
-        published = capacity.nothing(exception.clause(error))
+        published = capacity.nothing(rt.rt_policy,
+                                     exception.clause(error))
     return {'map': hostmap.to_stats(published)[hostmap.MAP],
             'held': moving.HELD if rt.driver.rt_holds_cpus() else '',
             'servers': [_row(instance.uuid, placed) for instance, placed

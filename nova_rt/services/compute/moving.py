@@ -22,7 +22,7 @@ from nova_rt.rules.packing import arrangement
 from nova_rt.rules.packing import policies
 from nova_rt.services.compute import change
 from nova_rt.services.compute import claims
-from nova_rt.services.compute import tracker
+from nova_rt.services.compute import lock
 
 #: The instance action of a move, for ``openstack server event list``.
 ACTION = 'rt_move_vcpu'
@@ -34,7 +34,7 @@ HELD = ('the kernel of this host does not let a vCPU leave its pCPU while '
         'the vCPU has a reservation; only sched_deadline does')
 
 
-@tracker.synchronized
+@lock.synchronized
 def move_here(rt: Any, context: Any, instance: Any, source: int, target: int
               ) -> None:
     """Moves the vCPU that a server has on one pCPU to another pCPU.

@@ -11,7 +11,9 @@ from oslo_log import log as logging
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import report
+from nova_rt.services.compute import capacity as rt_capacity
 from nova_rt.services.compute import claims
+from nova_rt.services.compute import policy
 from nova_rt.services import events
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +48,24 @@ def counted(tally: report.Tally, server: str) -> Iterator[None]:
             events.refused(events.COMPUTE, kind, getattr(error, _REASON),
                            server)
         raise
+
+
+def check_host(capacity: rt_capacity.HostCapacity, packed: policy.Policy,
+               needs: frozenset[str]) -> None:
+    """Refuses a claim on a host that does not take it, with or without room.
+
+    :param needs: what the flavor needs, see services.compute.vcpus
+    :raises ComputeResourcesUnavailable: when the host takes no reservations,
+        or no such flavor
+    """
+    reason = capacity.reason or packed.reason
+    if reason:
+        raise refused(report.NO_RESERVATIONS,
+                      f'this host takes no CPU reservations: {reason}',
+                      'a host takes no CPU reservations')
+    if not needs <= capacity.takes:
+        raise refused(report.FLAVOR, capacity.lack(needs),
+                      'a host does not take such a flavor')
 
 
 def check_allocation(claim: claims.RTClaim, provider_uuid: str,

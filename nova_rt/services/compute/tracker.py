@@ -12,10 +12,8 @@ from collections.abc import (
 import contextlib
 from typing import Any
 
-from nova.compute import resource_tracker
 import nova.conf
 from nova import objects
-from nova import utils
 from oslo_log import log as logging
 from oslo_utils import excutils
 
@@ -28,11 +26,14 @@ from nova_rt.services.compute import adoption
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import counting
+from nova_rt.services.compute import defrag
 from nova_rt.services.compute import entitled
 from nova_rt.services.compute import inplace
+from nova_rt.services.compute import lock
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import overcommit
+from nova_rt.services.compute import policy
 from nova_rt.services.compute import refusals
 from nova_rt.services.compute import reporting
 from nova_rt.services.compute import request
@@ -44,9 +45,6 @@ from nova_rt.services import events
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
-
-synchronized = utils.synchronized(
-    resource_tracker.COMPUTE_RESOURCE_SEMAPHORE, fair=True)
 
 
 class RTResourceTracker(neighbours.NeighbourTracker):
@@ -70,6 +68,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     rt_strangers: tuple[hostmap.Stranger, ...] = ()
     #: the last warning about claims that do not fit the host
     _rt_said = ''
+    #: the packing policy that the last audit found
+    _rt_policy: policy.Policy | None = None
     #: how many differences the last audit found
     rt_findings = 0
 
@@ -98,6 +98,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         return uuid in self._rt_plain and uuid not in map(
             counting.server_of, self._rt_resources())
 
+    @property
+    def rt_policy(self) -> policy.Policy:
+        """The policy that chooses pCPUs on this host."""
+        return self._rt_policy or policy.of_option(CONF)
+
     def rt_state(self) -> cpus.CpuBandwidth:
         """Returns the bandwidth that claims and strangers take from pCPUs.
 
@@ -110,7 +115,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
         return empty.fold(claims.counted(self.rt_claims(), empty))
 
-    @synchronized
+    @lock.synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,
                        allocations: Any, limits: Any = None) -> Any:
         with refusals.counted(
@@ -227,15 +232,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 self._rt_plain |= {instance.uuid}
             return None, ()
         capacity = self.driver.rt_capacity
-        if not capacity.available:
-            raise refusals.refused(
-                report.NO_RESERVATIONS,
-                f'this host takes no CPU reservations: {capacity.reason}',
-                'a host takes no CPU reservations')
-        if not split.needs <= capacity.takes:
-            raise refusals.refused(
-                report.FLAVOR, capacity.lack(split.needs),
-                'a host does not take such a flavor')
+        refusals.check_host(capacity, self.rt_policy, split.needs)
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
@@ -247,7 +244,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         if kept is not None:
             return claims.RTClaim(instance.uuid, move, wanted, kept, hints,
                                   split.unreserved, split.is_soft), ()
-        chosen = numa.fit(asked, state, split, wanted, capacity.policy)
+        chosen = defrag.fit(self, asked, state, split, wanted)
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)
             raise refusals.refused(
@@ -277,6 +274,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def _populate_assigned_resources(self, context: Any,
                                      instance_by_uuid: Any) -> None:
+        self._rt_policy = policy.of_host(context, self.host, CONF,
+                                         self.rt_policy)
         before = self._rt_resources()
         known = {uuid: move.instance
                  for uuid, move in self.tracked_migrations.items()}
@@ -458,10 +457,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 ) -> None:
         capacity = self.driver.rt_capacity
         try:
-            published = capacity.published(self.rt_state(),
+            published = capacity.published(self.rt_state(), self.rt_policy,
                                            self.rt_strangers)
         except exception.InvalidClaim as error:
-            published = capacity.nothing(exception.clause(error))
+            published = capacity.nothing(self.rt_policy,
+                                         exception.clause(error))
         compute_node.stats = (dict(compute_node.stats or {})
                               | hostmap.to_stats(published)
                               | self.rt_neighbour_stats())

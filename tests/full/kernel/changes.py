@@ -14,6 +14,8 @@ As root::
 A kernel without HRTICK_DL charges CPU time at its ticks.  A window then has up
 to a tick less, which its neighbours have more; short runtimes need HRTICK_DL
 (``--hrtick`` switches it on).
+
+With ``--moves`` the reservation stays, and only the pCPU changes.
 """
 
 import argparse
@@ -111,7 +113,8 @@ def share_of(wanted: reservation.Reservation) -> float:
 class Changes:
     """A guest that changes and a neighbour that does not."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, moves: bool = False) -> None:
+        self.moves = moves
         self.chance = random.Random(seed)  # noqa: S311 - not for secrets
         self.host = pinned.Host(0.0)
         self.wrong: list[str] = []
@@ -131,7 +134,8 @@ class Changes:
             now = self.some(cpus)
             self.give(guest, now)
             for number in range(count):
-                wanted = self.some(cpus)
+                wanted = (self.moved(now, cpus) if self.moves
+                          else self.some(cpus))
                 self.change(number, guest, neighbour, now, wanted)
                 now = wanted
 
@@ -139,6 +143,12 @@ class Changes:
         period = self.chance.choice(PERIODS_MS) * 1000
         return pinned.claim(period * self.chance.choice(PER_CENT) // 100,
                             period, self.chance.choice(cpus))
+
+    def moved(self, now: pinned.claims.RTClaim, cpus: Sequence[int]
+              ) -> pinned.claims.RTClaim:
+        """Returns the claim with its vCPU on the other pCPU."""
+        (other,) = set(cpus).difference(now.cpus)
+        return dataclasses.replace(now, cpus=(other,))
 
     def give(self, guest: machines.Machine, claim: pinned.claims.RTClaim
              ) -> None:
@@ -194,10 +204,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument('--hrtick', action='store_true')
     parser.add_argument('--quiet', action='store_true',
                         help='without busy ordinary tasks')
+    parser.add_argument('--moves', action='store_true')
     args = parser.parse_args(argv)
     if args.hrtick:
         _FEATURES.write_text('HRTICK_DL')
-    changes = Changes(args.seed)
+    changes = Changes(args.seed, args.moves)
     try:
         changes.run(args.count, not args.quiet)
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules.packing import planner
 from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.services import announce
@@ -94,6 +95,10 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
                             host_map.state, wanted, split.unreserved))):
                 passed += 1
                 yield host
+        if not passed and topology is None:
+            for host in _making_room(hosts, wanted, split):
+                passed += 1
+                yield host
         if hosts and not passed:
             self._refuse(hosts, spec, wanted, split)
 
@@ -132,6 +137,18 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             # first, which an exception would prevent.
             raise nova_exception.NoValidHost(
                 reason=refusal.reason(spec, wanted, split.reserved))
+
+
+def _making_room(hosts: Iterable[Any], wanted: reservation.Reservation,
+                 split: vcpus.Split) -> Iterator[Any]:
+    """Yields the hosts that may make room by moves of vCPUs."""
+    needs = split.needs | {hostmap.MOVES}
+    for host in hosts:
+        host_map = rt_host_state.map_of(host)
+        if (host_map is not None and needs <= host_map.takes
+                and planner.sum_admits(host_map.state, split.reserved,
+                                       wanted)):
+            yield host
 
 
 def _is_rebuild(spec: Any) -> bool:

@@ -8,10 +8,11 @@ from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.rules import cpus
 from nova_rt.rules import defaults
 from nova_rt.rules import exception
-from nova_rt.rules.packing import policies
+from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 from nova_rt.services.compute import capacity
+from nova_rt.services.compute import policy
 from nova_rt import version
 from tests.unit import base
 
@@ -26,10 +27,11 @@ class Kernel:
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
                  error=None, fixed=False, min_period_us=1,
                  min_runtime_us=1, interrupts=False, pins=True, others=(),
-                 takes_soft=False):
+                 takes_soft=False, holds_cpus=False):
         self.replicated = replicated
         self.pins = pins
         self.takes_soft = takes_soft
+        self.holds_cpus = holds_cpus
         self._capacity = error or kernel_base.Capacity(
             ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts,
             others)
@@ -71,7 +73,8 @@ class MeasureTest(base.TestCase):
         self.config('libvirt', virt_type='kvm')
         self.assertIn('mask', self.measure(Kernel()).takes)
         self.assertIn('mask', self.measure(Kernel()).published(
-            cpus.CpuBandwidth.empty((0,), 1)).takes)
+            cpus.CpuBandwidth.empty((0,), 1),
+            policy.Policy('worst_fit')).takes)
         everywhere = self.measure(Kernel(replicated=True))
         self.assertNotIn('mask', everywhere.takes)
         self.assertIn('this host cannot tell vCPUs apart: its kernel charges '
@@ -122,8 +125,7 @@ class MeasureTest(base.TestCase):
         self.assertTrue(self.measure(Kernel(ppm=0, others=others)).reason
                         .endswith('to control groups: /a.slice, /b.slice'))
         self.assertEqual(
-            '450000 ppm of each of the pCPUs 0-2, chosen by worst_fit, for '
-            'hard reservations only, '
+            '450000 ppm of each of the pCPUs 0-2, for hard reservations only, '
             'beside other groups with bandwidth: /a.slice, /b.slice',
             str(self.measure(Kernel(ppm=450_000, others=others))))
 
@@ -137,8 +139,6 @@ class MeasureTest(base.TestCase):
         self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), CAP),
                          found.empty)
         self.assertEqual((0, 1, 2), found.empty.cpus)
-        self.assertEqual(('worst_fit', policies.worst_fit),
-                         (found.policy_name, found.policy))
 
     def fixed(self, **options):
         self.config(**options)
@@ -208,8 +208,6 @@ class MeasureTest(base.TestCase):
         self.refused(['rt_cpus = two', '2-15,^8'], rt_cpus='two')
 
     def test_policy(self):
-        self.config(packing_policy='best_fit')
-        self.assertIs(policies.best_fit, self.measure(Kernel()).policy)
         self.refused(['packing_policy = magic', 'entry point'],
                      packing_policy='magic')
 
@@ -229,8 +227,8 @@ class MeasureTest(base.TestCase):
     def test_replicated(self):
         found = self.measure(Kernel(replicated=True))
         self.assertTrue(found.empty.replicated)
-        self.assertEqual(f'{CAP} ppm in all, on the pCPUs 0-2, chosen by '
-                         'worst_fit, for hard reservations only', str(found))
+        self.assertEqual(f'{CAP} ppm in all, on the pCPUs 0-2, '
+                         'for hard reservations only', str(found))
 
     def test_why_it_takes_none(self):
         cases = (
@@ -277,13 +275,27 @@ class MeasureTest(base.TestCase):
     def test_published(self):
         found = self.measure(Kernel())
         state = found.empty.claim((1,), base.share(5))
-        self.assertEqual(state, found.published(state).state)
-        self.assertEqual('worst_fit', found.published(state).policy)
-        self.assertEqual(version.get(), found.published(state).release)
-        self.assertEqual(version.get(), found.nothing().release)
+        packed = policy.Policy('best_fit')
+        published = found.published(state, packed)
+        self.assertEqual((state, 'best_fit', version.get()), (
+            published.state, published.policy, published.release))
+        self.assertEqual(version.get(), found.nothing(packed).release)
+        published = found.published(state, policy.Policy('x', reason='why'))
+        self.assertEqual(((), 'why'), (
+            published.state.cpus, published.reason))
 
     def test_published_where_none_are_taken(self):
         found = self.measure(None)
-        state = found.published(found.empty.claim((1,), base.share(5))).state
+        state = found.published(found.empty.claim((1,), base.share(5)),
+                                policy.Policy('worst_fit')).state
         self.assertEqual((0, 0), (state.total, state.total_used))
         self.assertFalse(cpus.fits(state, 1, base.share(1)))
+
+    def test_takes_servers_for_which_it_makes_room(self):
+        """Only if it may, and its kernel can move vCPUs."""
+        for mode, holds_cpus, taken in (
+                ('apply', False, True), ('apply', True, False),
+                ('plan', False, False), ('off', False, False)):
+            self.config(defrag_on_reject=mode)
+            found = self.measure(Kernel(holds_cpus=holds_cpus))
+            self.assertEqual(taken, hostmap.MOVES in found.takes)

@@ -5,7 +5,6 @@
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.rules import cpus
-from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
 from nova_rt.services.compute import capacity
 from nova_rt.services.compute import claims
@@ -21,8 +20,7 @@ def claim(uuid, *pcpus):
 
 def host(pcpus, cap, replicated=False, reason=''):
     return capacity.HostCapacity(
-        cpus.CpuBandwidth.empty(pcpus, cap, replicated), 'worst_fit',
-        policies.worst_fit, reason)
+        cpus.CpuBandwidth.empty(pcpus, cap, replicated), reason)
 
 
 class SentencesTest(base.TestCase):
@@ -56,8 +54,7 @@ class SentencesTest(base.TestCase):
     def test_the_kernel_cannot_serve_them(self):
         """They were admitted by the sum, before an upgrade."""
         fixed = capacity.HostCapacity(
-            cpus.CpuBandwidth.empty((0, 1), 950_000, True, base.FIXED),
-            'worst_fit', policies.worst_fit)
+            cpus.CpuBandwidth.empty((0, 1), 950_000, True, base.FIXED))
         held = [claim(uuids.a, 0), claims.RTClaim(
             uuids.b, 0, reservation.Reservation(80_000, 200_000), (0,))]
         said, = self.said(fixed, held)
