@@ -34,6 +34,9 @@ _DIGITS = 18
 #: Extra spec with the largest share that a hint may ask for on this flavor,
 #: for example 0.5; with 0 the flavor takes no hints.
 HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
+#: Extra specs: the shares between which a loop may change the reservation.
+AUTO_LEAST_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_min_share'
+AUTO_MOST_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_max_share'
 #: Extra spec that names the vCPUs with the reservation, see rules.mask.
 MASK_KEY = 'hw:cpu.rt_mask'
 #: Extra spec that chooses hosts by how they count siblings, see rules.smt.

@@ -82,8 +82,8 @@ def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
     for period_us in periods or [kernel.shortest_period_us]:
         try:
             found.append(rt_reservation.Reservation(
-                _runtime_us(load, target, period_us, variation, kernel,
-                            max_share), period_us))
+                runtime_us(load, target, period_us, variation, kernel,
+                           max_share), period_us))
         except exception.NoAnswer as error:
             refusal = error
     if not found:
@@ -93,15 +93,19 @@ def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
                + planner.LEAST_OVERHEAD_US / one.period_us)
 
 
-def _runtime_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
-                variation: float, kernel: rt_kernel.Kernel, max_share: float
-                ) -> int:
+def runtime_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
+               variation: float, kernel: rt_kernel.Kernel, max_share: float
+               ) -> int:
+    """Returns the smallest runtime for the target with one period.
+
+    :raises NoAnswer: when no runtime up to *max_share* meets the target
+    """
     bounds = search.bounds_us(
         load, target, period_us, max_share, rt_load.NO_NETWORK, 0.0,
         kernel.largest_share(period_us))
     return search.smallest_runtime_us(
-        lambda runtime_us: RoundTrip(load, runtime_us, period_us, variation,
-                                     kernel),
+        lambda runtime: RoundTrip(load, runtime, period_us, variation,
+                                  kernel),
         target, bounds, period_us, search.timely,
         max(1, period_us // _STEPS))
 

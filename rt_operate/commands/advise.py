@@ -18,6 +18,7 @@ from rt_monitor import transactions
 from rt_operate import advice as rt_advice
 from rt_operate.commands import answer as rt_answer
 from rt_operate.commands import flavors
+from rt_operate.commands import keep
 from rt_operate.commands import monitor
 from rt_operate.commands import this_host
 
@@ -34,7 +35,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         description='Watches a server of this host for some seconds, and '
                     'prints the reservation that would meet a target for its '
                     'response times, and how far to trust this advice.  '
-                    'Needs root; changes nothing.',
+                    'Needs root.  Changes nothing without --apply.',
         epilog=monitor.EPILOG)
     formats.add_option(parser)
     parser.add_argument('server', metavar='SERVER',
@@ -49,6 +50,18 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument(
         '--ram', type=int, default=512, metavar='MB',
         help='the memory of the flavor (default: %(default)s)')
+    parser.add_argument(
+        '--apply', action='store_true', help='watch again and again, and '
+        'change the runtime of the server while it runs, between the shares '
+        'hw:cpu.rt_auto_min_share and hw:cpu.rt_auto_max_share of its flavor; '
+        'needs the configuration of Nova with its databases')
+    parser.add_argument(
+        '--times', type=int, metavar='N', help='with --apply, stop after N '
+        'measurements (default: go on until interrupted)')
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='with --apply, a nova.conf; may be repeated (default: the files '
+        'that Nova reads)')
     monitor.add_seconds(parser, 30.0)
     this_host.add_options(parser)
     parser.set_defaults(run=run)
@@ -58,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
     target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
     kernel, note = this_host.kernel(args)
-    snapshots = [*itertools.islice(
-        monitor.snapshots(args.seconds / _PARTS), _PARTS)]
-    measured = measured_load(snapshots, _uuid(snapshots[-1], args.server))
+    if args.apply:
+        return keep.run(args, target, kernel, _measure)
+    _, measured = _measure(args)
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
     formats.show(
@@ -72,6 +85,14 @@ def run(args: argparse.Namespace) -> int:
             'cpu_us': measured.cpu_us, **dataclasses.asdict(advice),
             'flavor': flavor, 'note': note or None}, indent=2))
     return 0
+
+
+def _measure(args: argparse.Namespace) -> tuple[str, rt_advice.MeasuredLoad]:
+    """Returns the UUID of the server, and its load over some seconds."""
+    snapshots = [*itertools.islice(
+        monitor.snapshots(args.seconds / _PARTS), _PARTS)]
+    uuid = _uuid(snapshots[-1], args.server)
+    return uuid, measured_load(snapshots, uuid)
 
 
 def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:

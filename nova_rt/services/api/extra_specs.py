@@ -44,6 +44,15 @@ def register() -> list[base.ExtraSpecValidator]:
                 'scheduler hints may ask for with this flavor, from 0 to 1. '
                 'With 0 the flavor takes no hints.'),
             value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
+        *(base.ExtraSpecValidator(
+            name=name,
+            description=(
+                f'The {which} share (runtime / period) of a vCPU, above 0 and '
+                f'at most 1, that ``nova-rt advise --apply`` may give a '
+                f'server of this flavor.'),
+            value={'type': str, 'pattern': reservation.SHARE_PATTERN})
+          for name, which in ((reservation.AUTO_LEAST_KEY, 'smallest'),
+                              (reservation.AUTO_MOST_KEY, 'largest'))),
         base.ExtraSpecValidator(
             name=reservation.MASK_KEY,
             description=(
