@@ -29,7 +29,7 @@ _HEADROOM = 1.10
 #: A change smaller than this part of the reservation is not made.
 _HYSTERESIS = 0.05
 #: The most by which the runtime changes at a time.
-_UP, _DOWN = 2.0, 0.80
+_UP, _DOWN = 3.0, 0.80
 #: The factor where the target is missed and the model does not know why.
 _MISSED = 1.5
 #: The reservation shrinks to the largest need of so many measurements.
@@ -107,6 +107,7 @@ class Loop:
             maxlen=_REMEMBERED)
         self._ratios: collections.deque[float] = collections.deque(
             [1.0], maxlen=_RATIOS)
+        self._before = 0.0
 
     def step(self, measured: advice.MeasuredLoad) -> Decision:
         """Returns what to do after a measurement."""
@@ -116,7 +117,7 @@ class Loop:
         reached_us = measured.took.quantile_ns(self._part) / 1000
         self._compare(measured, held, reached_us)
         missed = reached_us > self._target.time_us
-        need = _HEADROOM * self._need_us(measured, held)
+        need = self._expected_us(_HEADROOM * self._need_us(measured, held))
         if missed and need <= held.runtime_us:
             need = _MISSED * held.runtime_us
         self._needs.append(need)
@@ -124,6 +125,14 @@ class Loop:
             f'{self._part:.0%} of the requests took up to '
             f'{reached_us / 1000:.1f} ms, the target is '
             f'{self._target.time_us / 1000:.1f} ms'))
+
+    def _expected_us(self, need: float) -> float:
+        """Returns the need of the next measurement: a load that grew grows on.
+
+        A load that became smaller is not expected to become smaller.
+        """
+        before, self._before = self._before or need, need
+        return need + max(0.0, need - before)
 
     @property
     def _part(self) -> float:

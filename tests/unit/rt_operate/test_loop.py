@@ -55,9 +55,16 @@ class LoopTest(base.BaseTestCase):
         self.assertIn('the target is 40.0 ms; the load needs more: 3000 us ->',
                       decision.reason)
 
-    def test_it_doubles_at_most(self):
-        decision, = self.steps(1, took_ms=500, cpu_s=11.0, runtime=2000)
-        self.assertEqual(4000, decision.runtime_us)
+    def test_it_grows_to_three_times_at_most(self):
+        decision, = self.steps(1, took_ms=500, cpu_s=11.0, runtime=1500)
+        self.assertEqual(4500, decision.runtime_us)
+
+    def test_a_load_that_grew_grows_on(self):
+        self.steps(1, cpu_s=3.0, runtime=5900)
+        grown, = self.steps(1, cpu_s=6.0, runtime=4000)
+        self.loop = loop.Loop(TARGET, LIMITS, rt_kernel.Kernel())
+        steady, = self.steps(1, cpu_s=6.0, runtime=4000)
+        self.assertGreater(grown.runtime_us, steady.runtime_us)
 
     def test_it_shrinks_later_and_slowly(self):
         first, second, third = self.steps(3, runtime=5000, cpu_s=1.0)
@@ -90,7 +97,7 @@ class LoopTest(base.BaseTestCase):
                 self.assertTrue(1000 <= found <= 6000, found)
                 if 1000 <= runtime <= 6000:
                     self.assertTrue(
-                        0.79 * runtime <= found <= 2 * runtime, found)
+                        0.79 * runtime <= found <= 3 * runtime, found)
 
 
 class LimitsTest(base.BaseTestCase):
