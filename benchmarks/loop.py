@@ -110,7 +110,7 @@ def watched(number: int, window: list[tuple[float, float]],
     for each in took_us:
         buckets[histogram.bucket_of(int(each * 1000))] += 1
     return advice.MeasuredLoad(
-        counts, WINDOW_S, cpu, 1, histogram.Histogram.of(buckets, 0),
+        counts, WINDOW_S, cpu, 1, histogram.Histogram.from_counts(buckets, 0),
         rt_reservation.Reservation(runtime, PERIOD_US), 0)
 
 

@@ -61,7 +61,7 @@ MIXES: dict[str, tuple[int, Draw]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What was accepted until the first rejection, in ppm, and the moves."""
+    """The result of a run: the accepted ppm until a rejection, and the moves."""
 
     accepted: int
     servers: int

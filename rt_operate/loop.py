@@ -58,7 +58,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a measurement.
+    """A decision of the loop after a measurement.
 
     :ivar runtime_us: the new runtime; None to change nothing
     :ivar reason: why, for the operator

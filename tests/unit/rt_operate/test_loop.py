@@ -27,7 +27,7 @@ def measured(count=2000, cpu_s=4.0, took_ms=20.0, runtime=3000, unclear=0):
     held = reservation.Reservation(runtime, PERIOD) if runtime else None
     return advice.MeasuredLoad(
         [count // 20] * 20, 20.0, [cpu_s / 20] * 20, 1,
-        histogram.Histogram.of(took, 0), held, 0, unclear)
+        histogram.Histogram.from_counts(took, 0), held, 0, unclear)
 
 
 class LoopTest(base.BaseTestCase):
