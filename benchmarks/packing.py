@@ -61,7 +61,7 @@ MIXES: dict[str, tuple[int, Draw]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """The result of a run: the accepted ppm until a rejection, and the moves."""
+    """The result of a run until the first rejection: ppm and moves."""
 
     accepted: int
     servers: int
