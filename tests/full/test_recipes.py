@@ -72,7 +72,7 @@ class KollaTest(testtools.TestCase):
         self.assertEqual(0, result.returncode, result.stdout + result.stderr)
 
     def dockerfile(self) -> str:
-        """The Dockerfile of nova-base, as Kolla renders it."""
+        """Returns the Dockerfile of nova-base, as Kolla renders it."""
         ini, = blocks('ini')
         override, = blocks('jinja')
         (self.folder / 'kolla-build.conf').write_text(ini)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-rt tells of the life of a server, with the ids of requests."""
+"""nova-rt tells of the life of a server, with the ids of requests."""
 
 import collections
 import os
@@ -37,14 +37,14 @@ class LogEventsTest(operations.TestCase):
                 context, nova_context.RequestContext) else None))
 
     def told(self) -> list[tuple[str, dict[str, str]]]:
-        """The events since the last call, with their fields."""
+        """Returns the events since the last call, with their fields."""
         lines = [*self.lines]
         self.lines.clear()
         return [(line.partition(' ')[0], dict(re.findall(
             r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)', line))) for line in lines]
 
     def requests(self, server: operations.Server) -> dict[str, str]:
-        """The id of the newest request of each action of a server."""
+        """Returns the id of the newest request of each action of a server."""
         return {each['action']: each['request_id'] for each in reversed(
             self.api.get_instance_actions(server['id']))}
 

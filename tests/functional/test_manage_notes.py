@@ -38,7 +38,7 @@ class LeftOverTest(test_quotas.QuotaCase):
         self.server = self.boot(self.flavor(300))
 
     def manage(self, *argv: str) -> tuple[int, str]:
-        """The status and the output of a run."""
+        """Returns the status and the output of a run."""
         out = io.StringIO()
         with (contextlib.redirect_stdout(out),
               contextlib.redirect_stderr(out)):
@@ -46,7 +46,7 @@ class LeftOverTest(test_quotas.QuotaCase):
         return code, out.getvalue()
 
     def check(self) -> list[dict[str, Any]]:
-        """The differences about quotas."""
+        """Returns the differences about quotas."""
         _code, out = self.manage('check', '-f', 'json')
         return [each for each in json.loads(out)['differences']
                 if each['kind'] == 'quota.note']
@@ -73,7 +73,7 @@ class LeftOverTest(test_quotas.QuotaCase):
 
     @contextlib.contextmanager
     def later(self) -> Iterator[None]:
-        """Half an hour passes, for nova-rt-manage only."""
+        """Lets half an hour pass, for nova-rt-manage only."""
         timeutils.set_time_override(
             datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
             + notes.AGE + datetime.timedelta(minutes=1))

@@ -41,7 +41,7 @@ TOLD = {
 
 
 def _section(title: str) -> str:
-    """The part of the page below a heading."""
+    """Returns the part of the page below a heading."""
     return _PAGE.partition(f'\n{title}\n')[2].partition('\n===')[0]
 
 
