@@ -110,7 +110,7 @@ def _pools(found: dict[str, Any]) -> pci_stats.PciDeviceStats:
 
 
 def _request(found: dict[str, Any]) -> Any:
-    """What an alias with numa_policy=required asks for."""
+    """Returns the request of an alias with numa_policy=required."""
     return objects.InstancePCIRequest(
         count=1, spec=[{name: found[name] for name in (
             'vendor_id', 'product_id', 'dev_type')}],

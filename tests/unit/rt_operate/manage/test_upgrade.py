@@ -136,7 +136,7 @@ class ChecksTest(unit_base.TestCase):
     def see(self, *holdings, unchecked=(), flavors=()):
         self.config(group='api_database', connection='sqlite://')
         view = load.CloudView([base.host(*holdings)], list(flavors),
-                              list(unchecked))
+                              unchecked=list(unchecked))
         self.checks = upgrade.Checks()
         self.patch('command.examine', lambda scope: report.Report(
             view, [each for host in view.hosts
