@@ -126,5 +126,5 @@ class MachineTest(OperationTests, operations.TestCase):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Half of the operations a day; all of them with NOVA_RT_AUDIT."""
-    return seeds.tests_of_the_day(__name__, standard, 5, 'NOVA_RT_AUDIT')
+    """Some of the operations a day; all of them with NOVA_RT_AUDIT."""
+    return seeds.tests_of_the_day(__name__, standard, 3, 'NOVA_RT_AUDIT')

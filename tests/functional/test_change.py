@@ -253,6 +253,6 @@ class DeadlineResizeTest(ResizeTests, test_deadline.Stock,
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
     return seeds.tests_of_the_day(
-        __name__, standard, 14, 'NOVA_RT_OPERATIONS')
+        __name__, standard, 9, 'NOVA_RT_OPERATIONS')

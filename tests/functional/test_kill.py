@@ -96,5 +96,5 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Half of the operations a day; all of them with NOVA_RT_KILL."""
-    return seeds.tests_of_the_day(__name__, standard, 10, 'NOVA_RT_KILL')
+    """A third of the operations a day; all of them with NOVA_RT_KILL."""
+    return seeds.tests_of_the_day(__name__, standard, 6, 'NOVA_RT_KILL')

@@ -143,6 +143,6 @@ class LiveMaskTest(test_deadline.Stock, _Case,
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
     return seeds.tests_of_the_day(
-        __name__, standard, 7, 'NOVA_RT_OPERATIONS')
+        __name__, standard, 5, 'NOVA_RT_OPERATIONS')

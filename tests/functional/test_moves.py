@@ -265,6 +265,6 @@ class RefusedTest(operations.TestCase):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
     return seeds.tests_of_the_day(
-        __name__, standard, 14, 'NOVA_RT_OPERATIONS')
+        __name__, standard, 9, 'NOVA_RT_OPERATIONS')

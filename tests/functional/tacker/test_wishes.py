@@ -23,7 +23,7 @@ from tests import seeds
 
 _ALL = os.environ.get('TACKER_RT_LIVES') == 'all'
 #: Lives with a failure, otherwise.
-_A_DAY = 10
+_A_DAY = 5
 _KEY = 'cpu.rt_runtime_us'
 _ASKED, _MORE = 31_000, 33_000
 _WEB_A, _WEB_B = [20_000, 100_000], [25_000, 100_000]
