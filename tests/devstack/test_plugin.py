@@ -27,7 +27,7 @@ VALUES = {
     'interference_matrix_reserved': document.SHIPPED,
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'defrag_on_reject': 'plan',
-    'defrag_max_moves': '2', 'smt': 'core', 'rt_cpus': '2-15,^8',
+    'defrag_max_moves': '3', 'smt': 'core', 'rt_cpus': '2-15,^8',
     'emulator_cpus': '0-1', 'emulator_max_share': '0.5',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
     'guest_priority': '20', 'guest_priority_max': '40',
