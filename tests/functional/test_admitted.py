@@ -4,6 +4,7 @@
 
 import contextlib
 from typing import Any
+import unittest
 
 import fixtures
 from nova.tests.functional.api import client
@@ -14,6 +15,7 @@ from rt_operate.manage.read import older
 from tests.functional import operations
 from tests.functional import test_live_migration
 from tests import proof
+from tests import seeds
 
 #: The image properties of which Nova makes a topology.
 BINDING = {
@@ -241,3 +243,10 @@ class StricterLiveTest(Older, test_live_migration.TestCase):
         self.assertRaises(
             client.OpenStackApiException, self.post, flavor)
         self.assert_moves_live(server)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 6, 'NOVA_RT_OPERATIONS')

@@ -4,6 +4,7 @@
 
 import dataclasses
 from typing import Any
+import unittest
 
 import fixtures
 from lxml import etree
@@ -18,6 +19,7 @@ from tests.functional import operations
 from tests.functional import test_deadline
 from tests.functional import test_live_migration
 from tests import proof
+from tests import seeds
 
 Server = dict[str, Any]
 
@@ -355,3 +357,10 @@ class ContainerTest(base.TestCase):
         self.assertIn('does not fit', self.fault(server))
         self.assertNotIn('cell', self.fault(server))
         self.assert_nothing_left()
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 7, 'NOVA_RT_OPERATIONS')

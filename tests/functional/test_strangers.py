@@ -3,6 +3,7 @@
 """A guest that Nova's database does not have here is counted and named."""
 
 from typing import Any
+import unittest
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import labels
@@ -11,6 +12,7 @@ from tests.functional import operations
 from tests.functional import strangers
 from tests.functional import test_deadline
 from tests import proof
+from tests import seeds
 
 _KNOWS_NOT = "Nova's database does not have it"
 
@@ -203,3 +205,10 @@ class ContainerTest(StrangerTests, operations.TestCase):
 
 class DeadlineTest(StrangerTests, test_deadline.Stock, operations.TestCase):
     """Virtual machines by SCHED_DEADLINE."""
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 6, 'NOVA_RT_OPERATIONS')
