@@ -167,5 +167,5 @@ class MachinesTest(TestCase):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """Two of the tests a day; all of them with NOVA_RT_SETS."""
-    return seeds.tests_of_the_day(__name__, standard, 2, 'NOVA_RT_SETS')
+    """One of the tests a day; all of them with NOVA_RT_SETS."""
+    return seeds.tests_of_the_day(__name__, standard, 1, 'NOVA_RT_SETS')
