@@ -25,9 +25,11 @@ def run(args: argparse.Namespace, target: rt_load.Target,
     There is one change at a time, and each change follows a new measurement.
     """
     controller: loop.Loop | None = None
+    known = ''
     for _ in (range(args.times) if args.times else itertools.count()):
         uuid, measured = measure(args)
-        if controller is None:
+        if controller is None or uuid != known:  # A name may be used again.
+            known = uuid
             # Nova is needed only here.
             auto = importlib.import_module('rt_operate.manage.auto')
             server = auto.Server('nova-rt', uuid, args.config_file)

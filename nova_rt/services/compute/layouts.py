@@ -12,7 +12,6 @@ why no vCPU can move, or ''.
 from collections.abc import Mapping
 from typing import Any
 
-from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules.packing import arrangement
 from nova_rt.rules import reservation
@@ -26,14 +25,7 @@ def of_host(rt: Any, context: Any) -> dict[str, Any]:
 
     :param rt: the tracker of this host
     """
-    capacity = rt.driver.rt_capacity
-    try:
-        published = capacity.published(rt.rt_state(), rt.rt_policy,
-                                       rt.rt_strangers)
-    except exception.InvalidClaim as error:
-        published = capacity.nothing(rt.rt_policy,
-                                     exception.clause(error))
-    return {'map': hostmap.to_stats(published)[hostmap.MAP],
+    return {'map': hostmap.to_stats(rt.rt_map())[hostmap.MAP],
             'held': moving.HELD if rt.driver.rt_holds_cpus() else '',
             'servers': [_row(instance.uuid, placed) for instance, placed
                         in moving.movable(rt, context)]}

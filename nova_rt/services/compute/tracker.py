@@ -453,15 +453,24 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         finally:
             self.assigned_resources = everything
 
-    def _update(self, context: Any, compute_node: Any, startup: bool = False
-                ) -> None:
+    def rt_map(self) -> hostmap.HostMap:
+        """Returns the map that this host publishes.
+
+        The map offers nothing while a claim cannot be read.
+        """
         capacity = self.driver.rt_capacity
+        published: hostmap.HostMap
         try:
             published = capacity.published(self.rt_state(), self.rt_policy,
                                            self.rt_strangers)
         except exception.InvalidClaim as error:
             published = capacity.nothing(self.rt_policy,
                                          exception.clause(error))
+        return published
+
+    def _update(self, context: Any, compute_node: Any, startup: bool = False
+                ) -> None:
+        published = self.rt_map()
         compute_node.stats = (dict(compute_node.stats or {})
                               | hostmap.to_stats(published)
                               | self.rt_neighbour_stats())
