@@ -50,11 +50,11 @@ def installed(name: str, module: str, register: str = 'register',
     """
     def add(commands: Any) -> None:
         try:
-            found = importlib.import_module(module)
+            imported = importlib.import_module(module)
         except ModuleNotFoundError as error:
             _add_missing(commands, name, error, extra)
         else:
-            getattr(found, register)(commands)
+            getattr(imported, register)(commands)
     return add
 
 

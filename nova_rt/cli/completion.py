@@ -49,17 +49,17 @@ def script(commands: Any) -> str:
     :param commands: what ``add_subparsers()`` of the command returned
     """
     prog = commands._prog_prefix.split()[0]
-    found = [('', [*commands.choices, '--help', '--version'], {}),
-             *_paths(commands, '')]
-    known = '|'.join(f'" {path}"' for path, _, _ in found if path)
+    commands_below = [('', [*commands.choices, '--help', '--version'], {}),
+                      *_paths(commands, '')]
+    known = '|'.join(f'" {path}"' for path, _, _ in commands_below if path)
     return _SCRIPT.format(
         prog=prog, function='_' + re.sub(r'\W', '_', prog), known=known,
         choices='\n'.join(
             _case(f'"{path}|{option}"', values, '; return')
-            for path, _, choices in found
+            for path, _, choices in commands_below
             for option, values in choices.items()) or '        *) ;;',
         words='\n'.join(_case(f'"{path}"', words)
-                        for path, words, _ in found))
+                        for path, words, _ in commands_below))
 
 
 def _case(pattern: str, words: list[str], end: str = '') -> str:

@@ -55,9 +55,9 @@ def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
         name = _HOSTS[package]
         return (f'{name} is not installed in this Python environment; run '
                 f'this where {name} is.')
-    what = f'nova-rt[{extra or known}]' if known else 'it'
+    target = f'nova-rt[{extra or known}]' if known else 'it'
     return (f'{name} is not installed in this Python environment; install '
-            f'{what} there, or run this where {name} is.')
+            f'{target} there, or run this where {name} is.')
 
 
 def short(error: ModuleNotFoundError, extra: str = '') -> str:

@@ -13,39 +13,39 @@ from nova_rt.rules import cpus
 from nova_rt.rules import reservation
 
 
-def fit(state: cpus.CpuBandwidth, held: Sequence[int],
+def fit(state: cpus.CpuBandwidth, present: Sequence[int],
         old: reservation.Reservation, wanted: reservation.Reservation,
         policy: cpus.Policy, stays: bool = False, both: bool = False
         ) -> tuple[int, ...] | None:
     """Chooses the pCPU of each vCPU, the present one where it has room.
 
-    :param state: the host, with *old* counted on each of *held*
-    :param held: the pCPU of each vCPU with a reservation
+    :param state: the host, with *old* counted on each of *present*
+    :param present: the pCPU of each vCPU with a reservation
     :param policy: chooses among the other pCPUs with room
     :param stays: whether each vCPU must stay on its pCPU
     :param both: whether *old* counts on, as in a resize until it is
         confirmed; under fixed priorities both must then fit together
-    :returns: a pCPU for each vCPU, in the order of *held*; None if the new
+    :returns: a pCPU for each vCPU, in the order of *present*; None if the new
         reservation does not fit
     """
     rest = (state if both and state.rule is not None
-            else state.release(held, old))
+            else state.release(present, old))
     room = list(cpus.room(rest, wanted))
-    keep = {cpu for cpu, _ in room}.intersection(held)
-    leave = len(held) - len(keep)
+    keep = {cpu for cpu, _ in room}.intersection(present)
+    leave = len(present) - len(keep)
     if not leave:
-        return tuple(held)
+        return tuple(present)
     # Where siblings have one sum, a vCPU that leaves would count twice.
     if stays or state.counts_cores:
         return None
-    others = [pair for pair in room if pair[0] not in held]
+    others = [pair for pair in room if pair[0] not in present]
     if len(others) < leave:
         return None
     chosen = iter(policy(others, leave))
-    return tuple(cpu if cpu in keep else next(chosen) for cpu in held)
+    return tuple(cpu if cpu in keep else next(chosen) for cpu in present)
 
 
-def larger(held: Iterable[cpus.Claim], replicated: bool = False
+def larger(server_claims: Iterable[cpus.Claim], replicated: bool = False
            ) -> list[cpus.Claim]:
     """Returns what the claims of one server on one host take together.
 
@@ -55,7 +55,7 @@ def larger(held: Iterable[cpus.Claim], replicated: bool = False
     :param replicated: whether a claim is charged on every pCPU
     :returns: the claims, each with the pCPUs on which it counts
     """
-    ordered = sorted(held, key=lambda claim: -claim[1].bandwidth)
+    ordered = sorted(server_claims, key=lambda claim: -claim[1].bandwidth)
     if replicated:
         named = sorted({cpu for ids, _ in ordered for cpu in ids})
         return [(tuple(named), ordered[0][1])]

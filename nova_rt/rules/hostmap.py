@@ -274,10 +274,10 @@ def _servers(known: frozenset[int], listed: list[Any]) -> _Servers:
 
 def _strangers(listed: list[Any], elsewhere: dict[str, Any]
                ) -> Iterator[Stranger]:
-    for uuid, name, held in listed:
+    for uuid, name, shares in listed:
         yield Stranger(str(uuid), str(name), tuple(
             (tuple(ids), _reservation(runtime_us, period_us))
-            for runtime_us, period_us, ids in held),
+            for runtime_us, period_us, ids in shares),
             str(elsewhere.get(uuid, '')))
 
 

@@ -102,9 +102,9 @@ class _Search:
                 if cell in chosen or self._kinds[cell] in tried:
                     continue
                 tried.add(self._kinds[cell])
-                found = self.extend((*chosen, cell))
-                if found is not None:
-                    return found
+                longer = self.extend((*chosen, cell))
+                if longer is not None:
+                    return longer
         self._dead.add(state)
         return None
 
@@ -121,12 +121,12 @@ def has_way(candidates: Sequence[Sequence[int]],
     """
     owners: dict[int, int] = {}
 
-    def place(own: int, seen: set[int]) -> bool:
+    def place(own: int, visited: set[int]) -> bool:
         for cell in candidates[own]:
-            if cell in taken or cell in seen:
+            if cell in taken or cell in visited:
                 continue
-            seen.add(cell)
-            if cell not in owners or place(owners[cell], seen):
+            visited.add(cell)
+            if cell not in owners or place(owners[cell], visited):
                 owners[cell] = own
                 return True
         return False
@@ -145,8 +145,8 @@ def fit(state: cpus.CpuBandwidth, wanted: reservation.Reservation,
     """
     places: dict[int, int] = {}
     for inside, vcpus in zip(cells, server, strict=True):
-        found = cpus.fit(state, len(vcpus), wanted, policy, inside)
-        if found is None:
+        chosen = cpus.fit(state, len(vcpus), wanted, policy, inside)
+        if chosen is None:
             return None
-        places.update(zip(sorted(vcpus), found, strict=True))
+        places.update(zip(sorted(vcpus), chosen, strict=True))
     return tuple(places[vcpu] for vcpu in sorted(places))

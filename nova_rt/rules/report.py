@@ -84,8 +84,8 @@ def load(text: str) -> Report:
     :raises ValueError: when the text is no report
     """
     try:
-        found: Any = json.loads(text)
-        return Report(**{field.name: found[field.name]
+        values: Any = json.loads(text)
+        return Report(**{field.name: values[field.name]
                          for field in dataclasses.fields(Report)})
     except (KeyError, TypeError) as error:
         raise ValueError(f'the report lacks {error}') from error

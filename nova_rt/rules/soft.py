@@ -48,7 +48,7 @@ def is_soft(extra_specs: Mapping[str, Any]) -> bool:
     return bool(value == Kind.SOFT)
 
 
-def granted(state: cpus.CpuBandwidth, held: Sequence[cpus.Claim]
+def granted(state: cpus.CpuBandwidth, soft_claims: Sequence[cpus.Claim]
             ) -> list[reservation.Reservation]:
     """Returns what the kernel may grant each soft reservation of a host.
 
@@ -56,18 +56,18 @@ def granted(state: cpus.CpuBandwidth, held: Sequence[cpus.Claim]
     divided equally among the vCPUs with a soft reservation there.  All vCPUs
     of a server get the same runtime, so that the fullest pCPU decides.
 
-    :param state: the host, with all claims counted, also those in *held*
-    :param held: the soft reservations of the host and their pCPUs
-    :returns: reservations in the order of *held*, with the same periods; each
-        has at least the runtime of its claim
+    :param state: the host; all claims count, also those in *soft_claims*
+    :param soft_claims: the soft reservations of the host and their pCPUs
+    :returns: reservations in the order of *soft_claims*, with the same
+        periods; each has at least the runtime of its claim
     """
     pools = _pools(state)
     free = {pool: _free(state, pool, pools) for pool in set(pools.values())}
     soft = collections.Counter(
-        pools[cpu] for ids, _ in held for cpu in ids if cpu in pools)
+        pools[cpu] for ids, _ in soft_claims for cpu in ids if cpu in pools)
     return [_with(wanted, min(
         (max(0, free[pools[cpu]]) // soft[pools[cpu]] if cpu in pools else 0
-         for cpu in ids), default=0)) for ids, wanted in held]
+         for cpu in ids), default=0)) for ids, wanted in soft_claims]
 
 
 def _pools(state: cpus.CpuBandwidth) -> dict[int, int]:

@@ -86,11 +86,11 @@ def pauses(thread: int) -> int:
     :raises OSError: ESRCH or ENOENT when the thread has ended
     :raises ValueError: when the kernel does not show the number
     """
-    found = _PAUSES.search(_read(thread, 'status'))
-    if found is None:
+    match = _PAUSES.search(_read(thread, 'status'))
+    if match is None:
         raise ValueError(f'/proc/{thread}/status has no number of voluntary '
                          f'context switches')
-    return int(found[1])
+    return int(match[1])
 
 
 def overrun_ns(thread: int) -> int:

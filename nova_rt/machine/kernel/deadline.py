@@ -86,7 +86,7 @@ class Admission:
         effective = self._optional(os.path.join(self._mount, EFFECTIVE))
         return tuple(sorted(ids.intersection(effective or ids)))
 
-    def ppm(self, found: Collection[Other]) -> int:
+    def ppm(self, others: Collection[Other]) -> int:
         """Returns the bandwidth that is left on each CPU, in ppm.
 
         The kernel admits claims that stay within this limit on each CPU.  All
@@ -94,7 +94,7 @@ class Admission:
         kernel's own sum leaves some out: Linux 6.12 forgets these servers
         whenever it rebuilds a root domain.
 
-        :param found: the other threads; each of them counts on all CPUs,
+        :param others: the other threads; each of them counts on all CPUs,
             because it may run on any CPU
         :raises OSError: when a file cannot be read, when the admission of the
             kernel is off, or when a thread reclaims bandwidth
@@ -103,10 +103,10 @@ class Admission:
         ids = self.cpus()
         if not ids:
             return 0
-        _check(found)
+        _check(others)
         servers = sum(self._server_units(*server, ids) for server in SERVERS)
         each = ((len(ids) * self._limit() - servers) // len(ids)
-                - sum(other.units for other in found))
+                - sum(other.units for other in others))
         # This is the largest number of ppm that, truncated to units, is not
         # more than *each*.
         return -(-(max(0, each) + 1) * reservation.PPM // UNIT) - 1
@@ -207,16 +207,16 @@ def other_threads(host: files.Host, tasks: Iterable[proc.Task], controller: str
     return other_threads
 
 
-def warnings(found: Collection[Other]) -> list[str]:
-    """Returns sentences about the harm that *found* does to reservations.
+def warnings(others: Collection[Other]) -> list[str]:
+    """Returns sentences about the harm that *others* does to reservations.
 
     The sentences have only the names of threads, because the ids of the
     threads of a service may change each time.
     """
-    names = sorted({other.name for other in found if not other.reclaims})
+    names = sorted({other.name for other in others if not other.reclaims})
     texts = [f'Threads other than vCPUs are SCHED_DEADLINE ({_some(names)}); '
              f'their bandwidth is subtracted from each pCPU.'] if names else []
-    names = sorted({other.name for other in found if other.reclaims})
+    names = sorted({other.name for other in others if other.reclaims})
     return texts + [
         f'Threads other than vCPUs are SCHED_DEADLINE with '
         f'SCHED_FLAG_RECLAIM ({_some(names)}); servers may get less than '
@@ -234,12 +234,12 @@ def _other(task: proc.Task) -> Other:
                  units(policy.runtime, policy.period), policy.reclaims)
 
 
-def _check(found: Collection[Other]) -> None:
+def _check(others: Collection[Other]) -> None:
     """Checks that no thread reclaims bandwidth of reservations.
 
     :raises OSError: when a thread does
     """
-    names = [str(other) for other in found if other.reclaims]
+    names = [str(other) for other in others if other.reclaims]
     if names:
         raise OSError(
             f'threads other than vCPUs are SCHED_DEADLINE with '

@@ -72,10 +72,10 @@ class Groups:
     @functools.cached_property
     def partition(self) -> str:
         """The top group of all guests, even if it does not exist yet."""
-        found = [path for path in cgroup.GUEST_GROUPS if path in self.all]
+        existing = [path for path in cgroup.GUEST_GROUPS if path in self.all]
         systemd, plain = cgroup.GUEST_GROUPS
-        return (found or [systemd if '/system.slice' in self.all
-                          else plain])[0]
+        return (existing or [systemd if '/system.slice' in self.all
+                             else plain])[0]
 
     @property
     def top(self) -> list[Group]:

@@ -95,8 +95,8 @@ class HcbsMulti(two_files.TwoFiles):
         return base.GroupState(self._runtime(path).raw(),
                                self._period(path).get())
 
-    def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
+    def _expected(self, path: str, state: base.GroupState) -> base.Lanes:
         return base.GroupState(
             tuple(new or min(old, _TOKEN_US) for old, new in zip(
-                self._runtime(path).raw(), held.runtimes, strict=True)),
-            held.period_us).ppm
+                self._runtime(path).raw(), state.runtimes, strict=True)),
+            state.period_us).ppm

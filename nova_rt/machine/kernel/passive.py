@@ -124,11 +124,11 @@ def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
     if forced == deadline.NAME:
         return Detection(deadline=True)
     try:
-        found = _find(fs, forced)
-        none = found.interface is None and not found.file
+        detection = _find(fs, forced)
+        none = detection.interface is None and not detection.file
         if none and machines and survey.hierarchy_of(fs) is not None:
             return Detection(deadline=True)
-        return found
+        return detection
     except (exception.KernelError, LookupError, OSError, ValueError,
             ImportError) as error:
         text = exception.clause(error)
@@ -142,30 +142,30 @@ def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
         return Detection(trouble='the entry points of nova-rt are missing, '
                          'because nova-rt is not installed')
     try:
-        found = detect.detect(fs, look=PassiveSurvey)
+        interface = detect.detect(fs, look=PassiveSurvey)
     except exception.KernelError:
         if not forced:
             raise
-        found = None  # That is why an operator forces an interface.
-    seen = found.name if found else ''
+        interface = None  # That is why an operator forces an interface.
+    detected = interface.name if interface else ''
     if forced:
-        found = detect.detect(fs, forced, PassiveSurvey)
+        interface = detect.detect(fs, forced, PassiveSurvey)
     hierarchy = survey.hierarchy_of(fs)
-    if found is None or hierarchy is None:
+    if interface is None or hierarchy is None:
         return Detection(file=_root_file(fs, hierarchy))
     how = ('forced by [nova_rt] kernel_interface' if forced
-           else _how(fs, found, hierarchy))
-    return Detection(found, seen, how, found.file)
+           else _how(fs, interface, hierarchy))
+    return Detection(interface, detected, how, interface.file)
 
 
 def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
     """Returns the file of an interface in the root group; '' for none."""
     if hierarchy is None:
         return ''
-    look = survey.Survey(fs, hierarchy)
+    kernel = survey.Survey(fs, hierarchy)
     files = dict.fromkeys(kind.file for _, kind
                           in sorted(detect.installed().items(), reverse=True))
-    return next(filter(look.in_root, files), '')
+    return next(filter(kernel.in_root, files), '')
 
 
 def _how(fs: cgroup.CgroupFS, interface: base.KernelInterface,

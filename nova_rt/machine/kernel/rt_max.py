@@ -142,9 +142,9 @@ class RtMax(tree.TreeInterface):
         super()._set(journal, leaves)
 
     def _put(self, journal: rt_journal.Journal, path: str,
-             held: base.GroupState) -> None:
+             state: base.GroupState) -> None:
         journal.set(Max(self._fs, path),
-                    Value(held.runtimes[0], held.period_us))
+                    Value(state.runtimes[0], state.period_us))
 
     def _clear(self, journal: rt_journal.Journal, path: str) -> None:
         journal.set(Max(self._fs, path), INHERITED)

@@ -92,9 +92,9 @@ class RtMaxCpuset(rt_max.RtMax):
                   for cpu in self._cpus), value.period_us)
 
     def _put(self, journal: rt_journal.Journal, path: str,
-             held: base.GroupState) -> None:
+             state: base.GroupState) -> None:
         wanted = {cpu for cpu, runtime
-                  in zip(self._cpus, held.runtimes, strict=True) if runtime}
+                  in zip(self._cpus, state.runtimes, strict=True) if runtime}
         pinned = self._pinned(path)
         # The group of all guests keeps its servers on CPUs that are offline.
         if wanted and wanted != pinned and not (
@@ -104,7 +104,7 @@ class RtMaxCpuset(rt_max.RtMax):
                 f'{cpulist.format_ids(sorted(pinned))} instead of '
                 f'{cpulist.format_ids(sorted(wanted))}')
         file = rt_max.Max(self._fs, path)
-        value = rt_max.Value(max(held.runtimes), held.period_us)
+        value = rt_max.Value(max(state.runtimes), state.period_us)
         if wanted and file.get() == value and (
                 pinned - self._servers(path)):
             file.set(value)  # The same numbers bring servers to these CPUs.
@@ -167,19 +167,19 @@ class RtMaxCpuset(rt_max.RtMax):
         """Returns the CPUs on which a group has servers."""
         if path == self._root:
             return self._pinned(path)
-        found = frozenset(self._local(path))
+        ids = frozenset(self._local(path))
         for child in self._configured(path):
             with contextlib.suppress(FileNotFoundError):
-                found |= self._servers(child)
-        return found
+                ids |= self._servers(child)
+        return ids
 
     def _local(self, path: str) -> dict[int, int]:
         """Returns the runtimes that a group has for tasks of its own."""
         text = self._fs.read(posixpath.join(path, LOCAL))
-        found = [_LINE.fullmatch(line) for line in text.splitlines()]
-        if None in found:
+        matches = [_LINE.fullmatch(line) for line in text.splitlines()]
+        if None in matches:
             raise ValueError(f'{LOCAL} reads {text!r}')
-        return {int(match[1]): int(match[2]) for match in found
+        return {int(match[1]): int(match[2]) for match in matches
                 if match and match[2] not in ('0', 'max')}
 
     def _pinned(self, path: str) -> frozenset[int]:

@@ -91,8 +91,8 @@ class TreeInterface(base.KernelInterface):
 
     @abc.abstractmethod
     def _put(self, journal: rt_journal.Journal, path: str,
-             held: base.GroupState) -> None:
-        """Makes a group hold *held*, by steps that the kernel admits."""
+             state: base.GroupState) -> None:
+        """Makes a group hold *state*, by steps that the kernel admits."""
 
     def _clear(self, journal: rt_journal.Journal, path: str) -> None:
         """Takes the budget of a leaf."""
@@ -102,9 +102,9 @@ class TreeInterface(base.KernelInterface):
         """Returns the ppm that the kernel counts for a group."""
         return self._get(path)
 
-    def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
-        """Returns the ppm that the kernel counts for a leaf with *held*."""
-        return held.ppm
+    def _expected(self, path: str, state: base.GroupState) -> base.Lanes:
+        """Returns the ppm that the kernel counts for a leaf with *state*."""
+        return state.ppm
 
     def _parents(self, path: str) -> list[str]:
         """Returns the groups whose budgets include *path*'s, top down."""
@@ -161,12 +161,12 @@ class TreeInterface(base.KernelInterface):
     def read(self, group: str) -> base.Budget | None:
         with self._explained(group):
             try:
-                held = self._get(self._path(group))
+                state = self._get(self._path(group))
             except OSError as error:
                 if cgroup.is_gone(error):
                     return None
                 raise
-            return self._budget(held)
+            return self._budget(state)
 
     def release(self, groups: Sequence[str]) -> None:
         leaves = [self._path(group) for group in groups]
@@ -215,8 +215,8 @@ class TreeInterface(base.KernelInterface):
 
     def _levels(self, leaves: Mapping[str, base.GroupState]) -> list[_Level]:
         """Returns the parents of the future *leaves*, top down."""
-        held = {path: self._expected(path, leaf)
-                for path, leaf in leaves.items()}
+        lanes = {path: self._expected(path, leaf)
+                 for path, leaf in leaves.items()}
         parents = {parent for path in leaves
                    for parent in self._parents(path)}
         slack: dict[str, base.Lanes] = {}
@@ -233,10 +233,10 @@ class TreeInterface(base.KernelInterface):
                 *(slack[child] for child in below if child in slack)])
             level = _Level(
                 path, old, self._parent_lanes(path, self._sum(
-                    held.get(child) or ppm(child) for child in below)),
+                    lanes.get(child) or ppm(child) for child in below)),
                 slack[path])
             levels.append(level)
-            held[path] = level.new
+            lanes[path] = level.new
         return levels[::-1]
 
     def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
@@ -254,12 +254,12 @@ class TreeInterface(base.KernelInterface):
                             base.GroupState(runtimes, PARENT_PERIOD_US))
 
     def _put_patiently(self, journal: rt_journal.Journal, path: str,
-                       held: base.GroupState) -> None:
+                       state: base.GroupState) -> None:
         """Writes, and retries while a removed group may return its budget."""
         start = time.monotonic()
         while True:
             try:
-                return self._put(journal, path, held)
+                return self._put(journal, path, state)
             except OSError as error:
                 if not _has_no_room(error) or (
                         time.monotonic() - start >= _PATIENCE_SECONDS[
@@ -272,15 +272,15 @@ class TreeInterface(base.KernelInterface):
         return '/'.join(path.split('/')[:_depth(self._root) + 2])
 
     def _parent(self, path: str) -> base.Lanes:
-        held = self._get(path)
-        if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
+        state = self._get(path)
+        if any(state.runtimes) and state.period_us != PARENT_PERIOD_US:
             raise OSError(
-                f'{path} has a period of {held.period_us} us, which somebody '
+                f'{path} has a period of {state.period_us} us, which somebody '
                 f'else must have set; set it to {PARENT_PERIOD_US} us')
-        return held.runtimes
+        return state.runtimes
 
-    def _growth(self, path: str, held: base.GroupState) -> int:
-        return sum(held.ppm) - sum(self._get(path).ppm)
+    def _growth(self, path: str, state: base.GroupState) -> int:
+        return sum(state.ppm) - sum(self._get(path).ppm)
 
     def _total(self, paths: Iterable[str]) -> base.Lanes:
         return self._sum(map(self._ppm, paths))
@@ -299,12 +299,12 @@ class TreeInterface(base.KernelInterface):
 
     def _limits(self) -> base.Lanes:
         """Returns the ppm of each lane that the root group may hand out."""
-        held = self._get(self._root)
+        state = self._get(self._root)
         limit = self._limit()
         return tuple(
             limit if own < 0 else
-            min(limit, own * reservation.PPM // max(1, held.period_us))
-            for own in held.runtimes)
+            min(limit, own * reservation.PPM // max(1, state.period_us))
+            for own in state.runtimes)
 
     def _limit(self) -> int:
         """Returns the ppm that the sysctls allow the root group."""
@@ -329,17 +329,17 @@ class TreeInterface(base.KernelInterface):
         return base.GroupState(tuple(budget.runtime_us.get(cpu, 0)
                                for cpu in self._cpus), budget.period_us)
 
-    def _budget(self, held: base.GroupState) -> base.Budget | None:
-        if not any(held.runtimes):
+    def _budget(self, state: base.GroupState) -> base.Budget | None:
+        if not any(state.runtimes):
             return None
-        lanes = [held.period_us if runtime < 0 else runtime
-                 for runtime in held.runtimes]
+        lanes = [state.period_us if runtime < 0 else runtime
+                 for runtime in state.runtimes]
         if self.replicated:
             lanes *= len(self._cpus)
         return base.Budget(
             {cpu: runtime for cpu, runtime
              in zip(self._cpus, lanes, strict=True) if runtime},
-            held.period_us)
+            state.period_us)
 
     def _check(self, group: str, budget: base.Budget) -> None:
         """Checks that the kernel would take the budget.
@@ -399,10 +399,10 @@ class TreeInterface(base.KernelInterface):
             if group not in leaves and not (removes
                                             and self._has_tasks(group)):
                 return
-            held = self._get(group)
+            state = self._get(group)
             stands = max(throttle.standing_us(
-                runtime, held.period_us, ticks.tick_us())
-                for runtime in held.runtimes)
+                runtime, state.period_us, ticks.tick_us())
+                for runtime in state.runtimes)
             if not removes:
                 self._timers.note(group, stands, now)
                 return
@@ -426,9 +426,9 @@ class TreeInterface(base.KernelInterface):
         for path in leaves:
             with self._explained(path), _tolerate_gone():
                 if self.controller or cgroup.is_populated(self._fs, path):
-                    held = self._get(path)
+                    state = self._get(path)
                     longest = max(longest, throttle.last_steps_us(
-                        max(held.runtimes), held.period_us, ticks.tick_us()))
+                        max(state.runtimes), state.period_us, ticks.tick_us()))
         time.sleep(longest / _SECOND_US)
 
     def _outlast_timers(self) -> None:

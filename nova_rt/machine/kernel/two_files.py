@@ -80,16 +80,16 @@ class TwoFiles(tree.TreeInterface):
                                self._period(path).get())
 
     def _put(self, journal: rt_journal.Journal, path: str,
-             held: base.GroupState) -> None:
+             state: base.GroupState) -> None:
         # The kernel admits each write with the other value unchanged: a
         # longer period lowers the share, and a shorter one raises it.
         period = self._period(path)
         runtime = self._runtime(path)
-        if held.period_us > period.get() or not any(runtime.get()):
-            journal.set(period, held.period_us)
-        journal.set(runtime, held.runtimes)
-        if any(held.runtimes):
-            journal.set(period, held.period_us)
+        if state.period_us > period.get() or not any(runtime.get()):
+            journal.set(period, state.period_us)
+        journal.set(runtime, state.runtimes)
+        if any(state.runtimes):
+            journal.set(period, state.period_us)
 
     def _seed(self, ppm: int) -> None:
         """Gives up to *ppm* to a root group that starts without a budget."""

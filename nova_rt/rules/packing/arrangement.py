@@ -155,13 +155,13 @@ class Arrangement:
     @functools.cached_property
     def _on(self) -> dict[int, list[int]]:
         """The ppm of each movable vCPU on each pCPU, the largest first."""
-        found: dict[int, list[int]] = {cpu: [] for cpu in self.state.cpus}
+        by_cpu: dict[int, list[int]] = {cpu: [] for cpu in self.state.cpus}
         for item, cpu in zip(self.items, self.key, strict=True):
-            if cpu in found:
-                found[cpu].append(item.ppm)
-        for own in found.values():
+            if cpu in by_cpu:
+                by_cpu[cpu].append(item.ppm)
+        for own in by_cpu.values():
             own.sort(reverse=True)
-        return found
+        return by_cpu
 
     @functools.cached_property
     def _needs(self) -> dict[int, int]:

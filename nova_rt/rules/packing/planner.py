@@ -89,10 +89,10 @@ def plan(state: rt_cpus.CpuBandwidth,
         return Plan(None, max_moves + 1)
     if steps is None and len(state.cpus) > EXACT_CPUS:
         steps = STEPS
-    found = _deepen(start, max_moves, steps)
-    if found.moves is None and found.at_least <= max_moves:
-        return dataclasses.replace(found, moves=_beam(start, max_moves))
-    return found
+    best = _deepen(start, max_moves, steps)
+    if best.moves is None and best.at_least <= max_moves:
+        return dataclasses.replace(best, moves=_beam(start, max_moves))
+    return best
 
 
 def _deepen(start: arrangement.Arrangement, max_moves: int,
@@ -101,11 +101,11 @@ def _deepen(start: arrangement.Arrangement, max_moves: int,
     for depth in range(start.bound, max_moves + 1):
         search = _Search(steps)
         try:
-            found = search.run(start, depth)
+            moves = search.run(start, depth)
         except _OutOfSteps:
             return Plan(None, depth)
-        if found is not None:
-            return Plan(found, depth)
+        if moves is not None:
+            return Plan(moves, depth)
         steps = None if steps is None else steps - search.steps
     return Plan(None, max_moves + 1)
 
@@ -154,20 +154,20 @@ def _beam(start: arrangement.Arrangement, max_moves: int
     """
     front: list[tuple[tuple[arrangement.Move, ...],
                       arrangement.Arrangement]] = [((), start)]
-    seen = {start.key}
+    visited = {start.key}
     for depth in range(max_moves):
         best = heapq.nsmallest(_BEAM, (
             (child.bound, child.lack, child.bandwidth, number, index, child)
             for number, (_, at) in enumerate(front)
             for index, child in enumerate(at.children(
-                max_moves - depth - 1))), key=lambda found: found[:5])
+                max_moves - depth - 1))), key=lambda candidate: candidate[:5])
         following = []
         for *_, number, _, child in best:
             at, moves = child.arrangement(), (*front[number][0], child.move)
             if at.fits:
                 return moves
-            if at.key not in seen:
-                seen.add(at.key)
+            if at.key not in visited:
+                visited.add(at.key)
                 following.append((moves, at))
         front = following
     return None
