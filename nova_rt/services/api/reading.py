@@ -42,14 +42,14 @@ def hosts(context: Any, name: str | None) -> Page:
     :param context: of an administrator
     :param name: only the nodes of this host; None for all
     """
-    found, unreachable = [], []
+    all_nodes, unreachable = [], []
     for cell, nodes in nova_context.scatter_gather_skip_cell0(
             context, _nodes, name).items():
         if nova_context.is_cell_failure_sentinel(nodes):
             unreachable.append(str(cell))
         else:
-            found += list(nodes)
-    return Page(sorted(map(_host, found),
+            all_nodes += list(nodes)
+    return Page(sorted(map(_host, all_nodes),
                        key=lambda host: (host['host'], host['node'])),
                 unreachable)
 
@@ -80,25 +80,25 @@ def servers(context: Any, filters: dict[str, Any], limit: int,
     :param marker: the server to begin after; None for the first page
     :raises MarkerNotFound: when there is no such server
     """
-    found, unreachable = instance_list.get_instance_objects_sorted(
+    instances, unreachable = instance_list.get_instance_objects_sorted(
         context, {'deleted': False, **filters}, limit, marker, _ATTRIBUTES,
         ['created_at', 'uuid'], ['desc', 'desc'], cell_down_support=True)
-    last = found[-1].uuid if len(found) == limit else ''
-    return Page([server for each in found
+    last = instances[-1].uuid if len(instances) == limit else ''
+    return Page([server for each in instances
                  for server in _server(each)], list(unreachable), last)
 
 
 def _server(instance: Any) -> Iterator[dict[str, Any]]:
     """Yields a server, if it holds a reservation."""
-    held = list(_claims(instance))
-    if not held:
+    server_claims = list(_claims(instance))
+    if not server_claims:
         return
     # The first claim is the one that the server runs with.
     yield {'id': instance.uuid, 'name': instance.display_name,
            'project_id': instance.project_id, 'host': instance.host or '',
-           'vcpus': len(held[0]['pcpus']), 'state': instance.vm_state,
-           'runtime_us': held[0]['runtime_us'],
-           'period_us': held[0]['period_us'], 'claims': held}
+           'vcpus': len(server_claims[0]['pcpus']), 'state': instance.vm_state,
+           'runtime_us': server_claims[0]['runtime_us'],
+           'period_us': server_claims[0]['period_us'], 'claims': server_claims}
 
 
 def _claims(instance: Any) -> Iterator[dict[str, Any]]:
@@ -107,12 +107,12 @@ def _claims(instance: Any) -> Iterator[dict[str, Any]]:
     lists = [instance.resources]
     if move is not None:
         lists += [move.new_resources, move.old_resources]
-    seen = set()
+    identifiers = set()
     for resource in (each for some in lists for each in some or ()):
         if (resource.resource_class != hostmap.RESOURCE_CLASS
-                or resource.identifier in seen):
+                or resource.identifier in identifiers):
             continue
-        seen.add(resource.identifier)
+        identifiers.add(resource.identifier)
         try:
             claim = claims.RTClaim.parse(resource.identifier)
         except exception.InvalidClaim:

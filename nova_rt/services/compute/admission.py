@@ -64,12 +64,12 @@ def check_image(flavor: Any, image_meta: Any) -> None:
         check(flavor, image_meta)
 
 
-def image(found: Any) -> Any:
+def image(properties: Any) -> Any:
     """Returns the objects.ImageMeta of an image of Glance.
 
     :raises ValueError: when Nova refuses a property of the image
     """
-    return objects.ImageMeta.from_dict(found)
+    return objects.ImageMeta.from_dict(properties)
 
 
 def _is_all_dedicated(flavor: Any, image_meta: Any) -> bool:

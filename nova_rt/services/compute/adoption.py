@@ -34,14 +34,14 @@ def adopt(instance: Any, host: str, providers: Collection[str]
         return None  # The tracker reports the claim.
     if now is None or ours is None or ours == now:
         return None
-    for held, topology in _sides(instance.migration_context):
-        found = [resource for resource in held
-                 if resource.identifier == ours.identifier]
-        if found:
+    for resources, topology in _sides(instance.migration_context):
+        matching = [resource for resource in resources
+                    if resource.identifier == ours.identifier]
+        if matching:
             instance.resources = objects.ResourceList(objects=[
                 *(resource for resource in instance.resources or ()
                   if resource.resource_class != hostmap.RESOURCE_CLASS),
-                *found])
+                *matching])
             instance.numa_topology = topology
             return ours
     return None

@@ -67,15 +67,16 @@ def set_amounts(client: Any, context: Any, consumer: str, provider: str,
             'on the host')
 
 
-def missing(held: Iterable[claims.RTClaim], found: Mapping[str, Any]
-            ) -> Iterator[str]:
+def missing(server_claims: Iterable[claims.RTClaim],
+            allocations: Mapping[str, Any]) -> Iterator[str]:
     """Yields the servers for which less is allocated than they claim.
 
-    :param held: one claim for each server
-    :param found: allocations by consumer
+    :param server_claims: one claim for each server
+    :param allocations: allocations by consumer
     """
-    for claim in held:
-        allocated = found.get(claim.instance_uuid, {}).get('resources', {})
+    for claim in server_claims:
+        allocated = allocations.get(claim.instance_uuid, {}).get(
+            'resources', {})
         needs = hostmap.amounts(len(claim.cpus), claim.reservation.bandwidth)
         if any(allocated.get(name, 0) < amount
                for name, amount in needs.items()):

@@ -237,10 +237,10 @@ def _supported_needs(conf: Any, kernel: CapacitySource | None,
              and conf.libvirt.virt_type != 'lxc')
     moves = (kernel is not None and not kernel.holds_cpus
              and conf.nova_rt.defrag_on_reject == 'apply')
-    found = {hostmap.MOVES: moves, hostmap.MASK: masks, hostmap.NUMA: cells,
+    taken = {hostmap.MOVES: moves, hostmap.MASK: masks, hostmap.NUMA: cells,
              hostmap.SOFT: kernel is not None and kernel.takes_soft,
              hostmap.CORE: empty.counts_cores or not empty.cores}
-    return frozenset(name for name, is_taken in found.items() if is_taken)
+    return frozenset(name for name, is_taken in taken.items() if is_taken)
 
 
 def _rule(conf: Any, limit: base.Capacity

@@ -131,10 +131,10 @@ def _wanted(rt: Any, instance: Any, old: claims.RTClaim,
                                hints=dict(hints))
 
 
-def _amounts(*held: claims.RTClaim) -> dict[str, int]:
+def _amounts(*server_claims: claims.RTClaim) -> dict[str, int]:
     """Returns what Placement needs for the largest of some claims."""
-    return hostmap.amounts(len(held[0].cpus), max(
-        claim.reservation.bandwidth for claim in held))
+    return hostmap.amounts(len(server_claims[0].cpus), max(
+        claim.reservation.bandwidth for claim in server_claims))
 
 
 def _allocate(rt: Any, context: Any, old: claims.RTClaim,
@@ -181,13 +181,13 @@ def _store(instance: Any, old: claims.RTClaim, new: claims.RTClaim) -> None:
 
 
 @contextlib.contextmanager
-def _later(what: str, instance: Any) -> Iterator[None]:
+def _later(subject: str, instance: Any) -> Iterator[None]:
     """Logs an error of a step that an audit or the operator repeats."""
     try:
         yield
     except Exception as error:
         LOG.warning('%s does not have the new CPU reservation yet (run '
-                    'nova-rt-manage check): %s', what, str(error),
+                    'nova-rt-manage check): %s', subject, str(error),
                     instance=instance)
 
 

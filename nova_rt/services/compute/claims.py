@@ -124,7 +124,7 @@ def parse_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
             if resource.resource_class == hostmap.RESOURCE_CLASS]
 
 
-def counted(held: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
+def counted(host_claims: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
             ) -> Iterator[rt_cpus.Claim]:
     """Yields what claims take from the pCPUs of their host.
 
@@ -135,7 +135,7 @@ def counted(held: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
         count, because the smaller of two may be the one that does not fit
     """
     by_server: dict[str, list[rt_cpus.Claim]] = {}
-    for claim in held:
+    for claim in host_claims:
         by_server.setdefault(claim.instance_uuid, []).append(
             (claim.cpus, claim.reservation))
     for own in by_server.values():
@@ -148,8 +148,8 @@ def instance_claim(instance: Any) -> RTClaim | None:
 
     :raises InvalidClaim: when the claim cannot be read
     """
-    held = parse_resources(instance.resources)
-    return held[0] if held else None
+    own = parse_resources(instance.resources)
+    return own[0] if own else None
 
 
 def destination_claim(instance: Any) -> RTClaim | None:
@@ -158,8 +158,8 @@ def destination_claim(instance: Any) -> RTClaim | None:
     :raises InvalidClaim: when the claim cannot be read
     """
     context = instance.migration_context
-    held = parse_resources(context.new_resources if context else None)
-    return held[0] if held else None
+    own = parse_resources(context.new_resources if context else None)
+    return own[0] if own else None
 
 
 def on_host(instance: Any, host: str, providers: Collection[str]
@@ -177,8 +177,8 @@ def on_host(instance: Any, host: str, providers: Collection[str]
     if context is not None:
         lists += [context.new_resources, context.old_resources]
     for resources in lists:
-        held = parse_resources(resource for resource in resources or ()
+        here = parse_resources(resource for resource in resources or ()
                                if resource.provider_uuid in providers)
-        if held:
-            return held[0]
+        if here:
+            return here[0]
     return None

@@ -111,14 +111,14 @@ def resources(instance: Any, host: str, providers: Collection[str],
         return []
     migration = migration_of(instance)
     moves = is_under_way(instance, migration)
-    held: list[Any] = []
+    candidates: list[Any] = []
     if instance.host == host or moves or runs:
-        held.extend(instance.resources or ())
+        candidates.extend(instance.resources or ())
     if (moves or runs) and instance.migration_context is not None:
-        held.extend(instance.migration_context.old_resources or ())
+        candidates.extend(instance.migration_context.old_resources or ())
         if migration is None or migration.status != _REVERTED:
-            held.extend(instance.migration_context.new_resources or ())
-    return [resource for resource in held
+            candidates.extend(instance.migration_context.new_resources or ())
+    return [resource for resource in candidates
             if resource.resource_class == hostmap.RESOURCE_CLASS
             and resource.provider_uuid in providers]
 

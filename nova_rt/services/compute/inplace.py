@@ -52,11 +52,11 @@ def fit(rt: Any, instance: Any, flavor: Any,
     if not _may_stay(rt, instance, flavor):
         return None
     try:
-        held = rt.rt_server_claims(instance.uuid) or []
-        if len(held) != 1 or held[0] != claims.instance_claim(instance):
+        ours = rt.rt_server_claims(instance.uuid) or []
+        if len(ours) != 1 or ours[0] != claims.instance_claim(instance):
             return None
         return change.fit(
-            rt.rt_state(), held[0].cpus, held[0].reservation, wanted,
+            rt.rt_state(), ours[0].cpus, ours[0].reservation, wanted,
             rt.rt_policy.choose, rt.driver.rt_stays(instance),
             both=True)
     except exception.InvalidClaim:
@@ -99,5 +99,5 @@ def old_claim(instance: Any) -> claims.RTClaim | None:
 
     :raises InvalidClaim: when the claim cannot be read
     """
-    held = claims.parse_resources(instance.migration_context.old_resources)
-    return held[0] if held else None
+    old = claims.parse_resources(instance.migration_context.old_resources)
+    return old[0] if old else None

@@ -56,11 +56,11 @@ class Question:
 
     def ids(self, cells: Sequence[Any]) -> tuple[int, ...] | None:
         """Returns the cells that Nova would choose among *cells*, by id."""
-        found = hardware.numa_fit_instance_to_host(
+        fitted = hardware.numa_fit_instance_to_host(
             objects.NUMATopology(cells=cells), copy.deepcopy(self.server),
             limits=self.limits, pci_requests=self.pci_requests,
             pci_stats=self.pci_stats, provider_mapping=self.mapping)
-        return found and tuple(cell.id for cell in found.cells)
+        return fitted and tuple(cell.id for cell in fitted.cells)
 
     def only(self, open_ids: Collection[int]) -> list[Any]:
         """Returns all cells of the host, of which Nova can choose *open_ids*.
@@ -106,9 +106,9 @@ class Question:
     def _networks_of(self, cell: Any) -> Hashable:
         if self._networks() is None or 'network_metadata' not in cell:
             return None
-        found = cell.network_metadata
-        return (frozenset(found.physnets if 'physnets' in found else ()),
-                'tunneled' in found and found.tunneled)
+        networks = cell.network_metadata
+        return (frozenset(networks.physnets if 'physnets' in networks else ()),
+                'tunneled' in networks and networks.tunneled)
 
     def fits_cell(self, cell: Any, own: Any) -> bool:
         """Checks the memory, pages and CPUs of one cell for one of a server.
@@ -204,8 +204,8 @@ def fit(question: Question | None, state: cpus.CpuBandwidth,
     """
     if question is not None:
         return choose(question, Wish(state, wanted, split.unreserved, policy))
-    found = cpus.fit(state, split.reserved, wanted, policy)
-    return None if found is None else Chosen((), found)
+    chosen = cpus.fit(state, split.reserved, wanted, policy)
+    return None if chosen is None else Chosen((), chosen)
 
 
 def choose(question: Question, wish: Wish) -> Chosen | None:

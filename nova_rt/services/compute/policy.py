@@ -64,18 +64,18 @@ def of_host(context: Any, host: str, conf: Any, before: Policy) -> Policy:
         aggregates cannot be read
     """
     try:
-        found = _of_aggregates(objects.AggregateList.get_by_host(
+        policy = _of_aggregates(objects.AggregateList.get_by_host(
             context, host, key=KEY), of_option(conf))
     except Exception as error:
         LOG.warning('The aggregates of this host cannot be read, so its '
                     'packing policy stays %s: %s', before.name, str(error))
         return before
-    if found.reason and found != before:
+    if policy.reason and policy != before:
         LOG.error('This host takes no new CPU reservations: %s.',
-                  found.reason)
-    elif found != before:
-        LOG.info('CPU reservations: pCPUs are chosen by %s now.', found.name)
-    return found
+                  policy.reason)
+    elif policy != before:
+        LOG.info('CPU reservations: pCPUs are chosen by %s now.', policy.name)
+    return policy
 
 
 def _of_aggregates(aggregates: Any, default: Policy) -> Policy:

@@ -78,9 +78,9 @@ def check_allocation(claim: claims.RTClaim, provider_uuid: str,
     allocated = (allocations or {}).get(provider_uuid, {})
     for name, needed in hostmap.amounts(
             len(claim.cpus), claim.reservation.bandwidth).items():
-        held = allocated.get('resources', {}).get(name, 0)
-        if held < needed:
+        amount = allocated.get('resources', {}).get(name, 0)
+        if amount < needed:
             raise refused(
-                report.ALLOCATION, f'Placement has allocated {held} of '
+                report.ALLOCATION, f'Placement has allocated {amount} of '
                 f'{name} for the server, which needs {needed}; enable '
                 f'RTShareFilter on every nova-scheduler')

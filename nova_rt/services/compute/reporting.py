@@ -38,12 +38,12 @@ def taken(state: cpus.CpuBandwidth) -> int:
     return state.charged if state.replicated else state.total_used
 
 
-def write(found: report.Report, path: str) -> None:
+def write(host_report: report.Report, path: str) -> None:
     """Replaces the file of the report; a failure is only logged."""
     new = f'{path}.new'
     try:
         with open(new, 'w') as target:
-            target.write(report.dump(found))
+            target.write(report.dump(host_report))
         os.chmod(new, 0o644)
         os.replace(new, path)
     except OSError as error:

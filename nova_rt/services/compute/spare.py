@@ -45,14 +45,14 @@ def targets(rt: Any, more: Iterable[claims.RTClaim] = ()) -> list[Target]:
     :raises InvalidClaim: when a claim cannot be read
     """
     more = list(more)
-    held = [*rt.rt_claims(), *more]
+    all_claims = [*rt.rt_claims(), *more]
     state = rt.rt_state()
     if more:
         state = rt.driver.rt_capacity.empty.fold(
-            claims.counted(held, state)).fold(
+            claims.counted(all_claims, state)).fold(
                 strangers.all_shares(rt.rt_strangers))
     by_server: dict[str, list[claims.RTClaim]] = {}
-    for claim in held:
+    for claim in all_claims:
         by_server.setdefault(claim.instance_uuid, []).append(claim)
     ours = [own for own in by_server.values()
             if any(claim.soft for claim in own)]
@@ -61,10 +61,10 @@ def targets(rt: Any, more: Iterable[claims.RTClaim] = ()) -> list[Target]:
               if len(own) > 1)]
 
 
-def _single(state: Any, held: list[claims.RTClaim]) -> Iterator[Target]:
+def _single(state: Any, soft_claims: list[claims.RTClaim]) -> Iterator[Target]:
     granted = soft.granted(
-        state, [(claim.cpus, claim.reservation) for claim in held])
-    for claim, wanted in zip(held, granted, strict=True):
+        state, [(claim.cpus, claim.reservation) for claim in soft_claims])
+    for claim, wanted in zip(soft_claims, granted, strict=True):
         yield Target(claim.instance_uuid, (dataclasses.replace(
             claim, reservation=wanted),))
 

@@ -43,10 +43,10 @@ def _claimed(rt: Any) -> dict[str, Any]:
         return {'claims': str(error)}
 
 
-def _claims(held: list[claims.RTClaim]) -> Mapping[str, str] | str:
+def _claims(host_claims: list[claims.RTClaim]) -> Mapping[str, str] | str:
     return {f'{claim.instance_uuid}, move {claim.move}':
             f'{claim.reservation} on pCPUs {list(claim.cpus)}'
-            for claim in held} or 'none'
+            for claim in host_claims} or 'none'
 
 
 def _shares(state: cpus.CpuBandwidth) -> Mapping[str, str] | str:

@@ -19,9 +19,9 @@ from nova_rt.rules import reservation
 from nova_rt.services.compute import counting
 
 
-def all_shares(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
+def all_shares(strangers: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
     """Yields the shares that all strangers hold."""
-    for stranger in found:
+    for stranger in strangers:
         yield from stranger.shares
 
 
@@ -36,14 +36,14 @@ def is_elsewhere(instance: Any, host: str) -> bool:
             and counting.is_over(instance))
 
 
-def located(found: Iterable[hostmap.Stranger], elsewhere: Mapping[str, Any]
+def located(strangers: Iterable[hostmap.Stranger], elsewhere: Mapping[str, Any]
             ) -> list[hostmap.Stranger]:
     """Returns the strangers with the hosts on which Nova has their servers.
 
     :param elsewhere: Instances by uuid; a stranger without one is not in
         the database
     """
-    return [_with_place(stranger, elsewhere) for stranger in found]
+    return [_with_place(stranger, elsewhere) for stranger in strangers]
 
 
 def _with_place(stranger: hostmap.Stranger, elsewhere: Mapping[str, Any]
@@ -58,7 +58,7 @@ def _where(instance: Any) -> str:
     return f'on {instance.host}' if instance.host else 'on no host'
 
 
-def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
+def place(strangers: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
           ) -> tuple[hostmap.Stranger, ...]:
     """Returns the strangers with their shares on pCPUs of *state*.
 
@@ -67,7 +67,7 @@ def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
     :param state: the bandwidth that is claimed
     """
     placed = []
-    for stranger in sorted(found, key=lambda stranger: stranger.uuid):
+    for stranger in sorted(strangers, key=lambda stranger: stranger.uuid):
         where = tuple(_merged(_places(stranger.shares, state)))
         state = state.fold(where)
         if where:
@@ -87,10 +87,10 @@ def sentence(stranger: hostmap.Stranger) -> str:
             f'administrator guide')
 
 
-def _places(found: Iterable[cpus.Claim], state: cpus.CpuBandwidth
+def _places(shares: Iterable[cpus.Claim], state: cpus.CpuBandwidth
             ) -> Iterator[tuple[int, reservation.Reservation]]:
     """Yields each share with a pCPU; pCPUs outside of *state* are left out."""
-    for ids, share in found:
+    for ids, share in shares:
         ids = state.cpus if state.replicated else (
             ids or _emptiest(state))
         state = state.claim(ids, share)

@@ -83,11 +83,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def rt_server_claims(self, uuid: str) -> list[claims.RTClaim] | None:
         """Returns the claims of a server here; None if they are not known."""
         try:
-            held = [claim for claim in self.rt_claims()
-                    if claim.instance_uuid == uuid]
+            own = [claim for claim in self.rt_claims()
+                   if claim.instance_uuid == uuid]
         except exception.InvalidClaim:
             return None
-        return held if held or self.rt_is_plain(uuid) else None
+        return own if own or self.rt_is_plain(uuid) else None
 
     def rt_is_plain(self, uuid: str) -> bool:
         """Checks whether a server here asks for and holds no reservation.
@@ -171,11 +171,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         The caller has Nova's lock, and has checked that *new* fits.
         """
         for provider in self.rt_providers():
-            held = self.assigned_resources.get(provider, {}).get(
+            counted = self.assigned_resources.get(provider, {}).get(
                 hostmap.RESOURCE_CLASS, set())
-            if old.to_resource(provider) in held:
-                held.discard(old.to_resource(provider))
-                held.add(new.to_resource(provider))
+            if old.to_resource(provider) in counted:
+                counted.discard(old.to_resource(provider))
+                counted.add(new.to_resource(provider))
 
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
@@ -318,15 +318,15 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             instance = counting.instance(context, uuid)
             if instance is None:
                 continue
-            held = counting.resources(instance, self.host, self.rt_providers(),
-                                      uuid in running)
-            self._add_assigned_resources(held)
+            counted = counting.resources(
+                instance, self.host, self.rt_providers(), uuid in running)
+            self._add_assigned_resources(counted)
             gone = rt_strangers.is_elsewhere(instance, self.host)
-            if held and gone:
+            if counted and gone:
                 strays.append(instance)
-            if not held and gone and uuid not in known:
+            if not counted and gone and uuid not in known:
                 elsewhere[uuid] = instance
-            elif held or uuid in running:
+            elif counted or uuid in running:
                 known.setdefault(uuid, instance)
         return strays, elsewhere
 
@@ -356,12 +356,12 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         unpaid: list[str] = []
         for provider in self.rt_providers():
             with contextlib.suppress(exception.InvalidClaim):
-                held = [claim for claim in self.rt_claims()
-                        if claim.instance_uuid in resting]
+                own = [claim for claim in self.rt_claims()
+                       if claim.instance_uuid in resting]
                 allocated = allocations.by_consumer(
-                    self.reportclient, context, provider) if held else None
+                    self.reportclient, context, provider) if own else None
                 if allocated is not None:
-                    unpaid += allocations.missing(held, allocated)
+                    unpaid += allocations.missing(own, allocated)
         return unpaid
 
     def rt_providers(self) -> set[str]:
@@ -423,7 +423,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         reservation.
         """
         try:
-            found = [
+            warnings = [
                 *overcommit.describe(self.driver.rt_capacity,
                                      self.rt_claims()),
                 *(f'server {stray.uuid} runs here, but Nova has it on '
@@ -432,8 +432,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 *map(rt_strangers.sentence, self.rt_strangers),
                 *([allocations.sentence(unpaid)] if unpaid else ())]
         except exception.InvalidClaim as error:
-            found = [f'this host takes no more reservations: {error}']
-        self.rt_findings, warning = len(found), '; '.join(found)
+            warnings = [f'this host takes no more reservations: {error}']
+        self.rt_findings, warning = len(warnings), '; '.join(warnings)
         if warning and warning != self._rt_said:
             LOG.warning('CPU reservations: %s.', warning)
         self._rt_said = warning
@@ -446,7 +446,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         everything = self.assigned_resources
         self.assigned_resources = {
             provider: others for provider, classes in everything.items()
-            if (others := {name: held for name, held in classes.items()
+            if (others := {name: assigned for name, assigned in classes.items()
                            if name != hostmap.RESOURCE_CLASS})}
         try:
             super()._check_resources(context)

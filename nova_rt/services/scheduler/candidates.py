@@ -109,38 +109,38 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
     """
     able = _ask(client, context, 'resource_providers', wish.amounts,
                 'resource_providers')
-    what = refusal.does_not_fit(wish.reservation, wish.vcpus)
+    cause = refusal.does_not_fit(wish.reservation, wish.vcpus)
     reason = refusal.reason(wish.spec, wish.reservation, wish.vcpus)
     if able:
         hosts = '1 host has' if len(able) == 1 else f'{len(able)} hosts have'
-        what = (f'{hosts} room for {wish.reservation} on '
-                f'{refusal.pcpus(wish.vcpus)}, but not for everything else '
-                f'that the server asks for')
+        cause = (f'{hosts} room for {wish.reservation} on '
+                 f'{refusal.pcpus(wish.vcpus)}, but not for everything else '
+                 f'that the server asks for')
         reason = (f'no host has room for {wish.reservation} on '
                   f'{refusal.pcpus(wish.vcpus)} together with all else that '
                   f'the flavor and the request ask for')
     free = (', '.join(f'{amount} of {name}' for name, amount
                       in resources.merged_resources().items())
             if able else _largest(client, context))
-    LOG.info('Placement offers no host for a CPU reservation: %s: %s', what,
+    LOG.info('Placement offers no host for a CPU reservation: %s: %s', cause,
              free, instance_uuid=wish.spec.instance_uuid)
     events.refused(events.PLACEMENT,
                    events.TOGETHER if able else rt_report.NO_ROOM,
-                   f'{what}: {free}', wish.spec.instance_uuid)
+                   f'{cause}: {free}', wish.spec.instance_uuid)
     raise nova_exception.NoValidHost(reason=reason)
 
 
 def _largest(client: Any, context: Any) -> str:
     """Returns the largest free amount of each resource class, as text."""
-    found = _ask(client, context, 'allocation_candidates',
-                 {hostmap.SHARE_CLASS: 1}, 'provider_summaries',
-                 limit=CONF.scheduler.max_placement_results)
-    if found is None:
+    summaries = _ask(client, context, 'allocation_candidates',
+                     {hostmap.SHARE_CLASS: 1}, 'provider_summaries',
+                     limit=CONF.scheduler.max_placement_results)
+    if summaries is None:
         return 'Placement did not answer what is free'
-    if not found:
+    if not summaries:
         return (f'no host has anything free of {hostmap.SHARE_CLASS} and the '
                 f'trait {hostmap.TRAIT}')
-    return ', '.join(_largest_free(client, context, found, name)
+    return ', '.join(_largest_free(client, context, summaries, name)
                      for name in hostmap.CLASSES)
 
 

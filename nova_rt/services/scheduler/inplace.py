@@ -92,8 +92,8 @@ def without_excluded(hosts: Sequence[Any], spec: Any) -> list[Any]:
 
 
 def _noted(spec: Any) -> tuple[str, str, str]:
-    found = request.hints(spec).get(_HINT)
-    claim, host, excluded = found or ('', '', '')
+    note = request.hints(spec).get(_HINT)
+    claim, host, excluded = note or ('', '', '')
     return claim, host, excluded
 
 

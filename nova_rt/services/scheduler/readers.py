@@ -34,13 +34,13 @@ def note(spec: Any) -> None:
 
     :param spec: a request; only the scheduler's copy is changed
     """
-    found = {key: value for key, value in request.hints(spec).items()
+    hints = {key: value for key, value in request.hints(spec).items()
              if key != _HINT}
     if _is_masked(spec):
-        found |= {_HINT: ['yes']}
+        hints |= {_HINT: ['yes']}
     elif _HINT not in request.hints(spec):
         return  # A tenant may have written the hint.
-    spec.scheduler_hints = found
+    spec.scheduler_hints = hints
 
 
 def _is_masked(spec: Any) -> bool:

@@ -73,9 +73,10 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
 
     def allocated(self, server: str) -> list[Body]:
         """Returns the server's amounts at each provider of CPU time."""
-        held = self.placement_client.list_allocations(server)['allocations']
+        answer = self.placement_client.list_allocations(server)
         amounts = [{name: each['resources'][name] for name in hostmap.CLASSES
-                    if name in each['resources']} for each in held.values()]
+                    if name in each['resources']}
+                   for each in answer['allocations'].values()]
         return [each for each in amounts if each]
 
     def assert_reserved(self, server: str, bandwidth: int, vcpus: int = 1,

@@ -93,7 +93,7 @@ class VnfmClient(rest_client.RestClient):
         self._wait(path, lambda: ready(self._show(path)))
         return self._show(path)
 
-    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+    def _wait(self, event: str, ready: Callable[[], bool]) -> None:
         if not test_utils.call_until_true(
                 ready, self.build_timeout, self.build_interval):
-            raise exceptions.TimeoutException(f'Timed out waiting for {what}')
+            raise exceptions.TimeoutException(f'Timed out waiting for {event}')

@@ -184,13 +184,13 @@ class GroupEnforcer(Enforcer):
                   claim: claims.RTClaim, budgets: dict[str, base.Budget]
                   ) -> None:
         """Releases what the kernel cannot change while it is in use."""
-        held = {group: self._interface.read(group) for group in budgets}
-        if self._interface.inherits and not any(held.values()):
+        budgets_now = {group: self._interface.read(group) for group in budgets}
+        if self._interface.inherits and not any(budgets_now.values()):
             # The kernel refuses a change of a group with real-time tasks.
             self._make_ordinary(guest)
         moves = not self.replicated and any(
             now and set(now.runtime_us) != set(budgets[group].runtime_us)
-            for group, now in held.items())
+            for group, now in budgets_now.items())
         pinned = guest.vcpus or self._tasks.is_confined(pid, claim.cpus)
         if moves or (self._interface.binds_cpus and not pinned):
             self._release(guest)

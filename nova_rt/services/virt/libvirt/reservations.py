@@ -73,19 +73,19 @@ class Reservations:
 
         :raises ReservationNotApplied: as for claim
         """
-        held = self._compute.rt.rt_server_claims(uuid)
-        if held is None or len(held) > 1:
+        tracked = self._compute.rt.rt_server_claims(uuid)
+        if tracked is None or len(tracked) > 1:
             return self.claim(uuid)
-        return held[0] if held else None
+        return tracked[0] if tracked else None
 
-    def preferred(self, uuid: str, found: tuple[claims.RTClaim, ...]
+    def preferred(self, uuid: str, tracked: tuple[claims.RTClaim, ...]
                   ) -> tuple[claims.RTClaim, ...]:
         """Returns the claims, first the one of a guest that starts now."""
-        if len(found) > 1:
+        if len(tracked) > 1:
             with contextlib.suppress(exception.RTError):
                 now = self.claim(uuid)
-                return tuple(sorted(found, key=lambda claim: claim != now))
-        return found
+                return tuple(sorted(tracked, key=lambda claim: claim != now))
+        return tracked
 
     # The following methods are for live migration.
 

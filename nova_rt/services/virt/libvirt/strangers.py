@@ -58,9 +58,9 @@ class Strangers:
         if target is None:
             return None
         try:
-            held = tuple(target.shares(self._reservations.pid(uuid)))
+            shares = tuple(target.shares(self._reservations.pid(uuid)))
             return hostmap.Stranger(
-                uuid, str(domain.name()), held) if held else None
+                uuid, str(domain.name()), shares) if shares else None
         except (LookupError, libvirt.libvirtError):
             return None  # The guest has ended.
         except exception.KernelError as error:
