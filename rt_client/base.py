@@ -24,8 +24,8 @@ class Command(command.Command):
     def cloud(self) -> rt_cloud.Cloud:
         """Nova and Placement, as the user may use them."""
         manager: Any = self.app.client_manager
-        found: rt_cloud.Cloud = manager.rt
-        return found
+        connection: rt_cloud.Cloud = manager.rt
+        return connection
 
 
 class Lister(Command, command.Lister):

@@ -151,17 +151,17 @@ class Cloud:
 
         :raises CommandError: when there is no such flavor
         """
-        found = self._compute.find_flavor(name, get_extra_specs=True)
-        if found is None:
+        flavor = self._compute.find_flavor(name, get_extra_specs=True)
+        if flavor is None:
             raise exceptions.CommandError(f'There is no flavor {name}.')
-        return found
+        return flavor
 
-    def make_flavor(self, specs: Mapping[str, str], **what: Any) -> Any:
+    def make_flavor(self, specs: Mapping[str, str], **properties: Any) -> Any:
         """Creates a flavor with extra specs.
 
         The flavor is deleted again if Nova refuses the extra specs.
         """
-        made = self._compute.create_flavor(**what)
+        made = self._compute.create_flavor(**properties)
         try:
             self._compute.create_flavor_extra_specs(made, dict(specs))
         except sdk_exceptions.SDKException:
@@ -175,13 +175,13 @@ class Cloud:
         :raises CommandError: when there is no such server
         """
         try:
-            found = self._compute.find_server(name, all_projects=True)
+            server = self._compute.find_server(name, all_projects=True)
         except sdk_exceptions.ForbiddenException:
-            found = self._compute.find_server(name)
-        if found is None:
+            server = self._compute.find_server(name)
+        if server is None:
             raise exceptions.CommandError(f'There is no server {name}.')
         # The first version that shows hints.
-        return self._get(self._compute, f'/servers/{found.id}',
+        return self._get(self._compute, f'/servers/{server.id}',
                          microversion='2.100')['server']
 
     def use(self, server_id: str) -> int | None:
@@ -194,17 +194,17 @@ class Cloud:
                                    microversion='2.48')
         if answer.status_code != http.HTTPStatus.OK:
             return None
-        found = answer.json()
-        times = [cpu['time'] for cpu in found['cpu_details']]
-        if not times or None in times or not found['uptime']:
+        diagnostics = answer.json()
+        times = [cpu['time'] for cpu in diagnostics['cpu_details']]
+        if not times or None in times or not diagnostics['uptime']:
             return None
-        used: int = sum(times) // (found['uptime'] * _NS_PER_PPM)
+        used: int = sum(times) // (diagnostics['uptime'] * _NS_PER_PPM)
         return used
 
-    def _rt(self, what: str, query: Mapping[str, str]) -> Any:
+    def _rt(self, resource: str, query: Mapping[str, str]) -> Any:
         text = parse.urlencode(query)
         try:
-            return self._get(self._compute, f'/nova-rt/{what}?{text}')
+            return self._get(self._compute, f'/nova-rt/{resource}?{text}')
         except sdk_exceptions.NotFoundException:
             raise exceptions.CommandError(_NO_API) from None
 
@@ -223,13 +223,13 @@ def _resources(amounts: Mapping[str, int]) -> str:
     return ','.join(f'{name}:{amount}' for name, amount in amounts.items())
 
 
-def _server(found: Mapping[str, Any]) -> Server:
+def _server(answer: Mapping[str, Any]) -> Server:
     return Server(
-        found['id'], found['name'], found['project_id'], found['vcpus'],
-        found['state'], _reservation(found), found.get('host', ''), tuple(
+        answer['id'], answer['name'], answer['project_id'], answer['vcpus'],
+        answer['state'], _reservation(answer), answer.get('host', ''), tuple(
             Claim(each['provider'], tuple(each['pcpus']), _reservation(each))
-            for each in found.get('claims', ())))
+            for each in answer.get('claims', ())))
 
 
-def _reservation(found: Mapping[str, Any]) -> reservation.Reservation:
-    return reservation.Reservation(found['runtime_us'], found['period_us'])
+def _reservation(answer: Mapping[str, Any]) -> reservation.Reservation:
+    return reservation.Reservation(answer['runtime_us'], answer['period_us'])

@@ -63,15 +63,15 @@ class Explain(base.Lister):
 def _refusals(host: rt_cloud.Host, wish: rt_wish.Wish,
               having: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """Yields each reason why a host does not take a server now."""
-    found = host.published
-    if nothing := rt_wish.offers_nothing(found):
+    published = host.published
+    if nothing := rt_wish.offers_nothing(published):
         yield nothing
         return
-    assert found is not None  # noqa: S101 - or it offered nothing.
-    yield from rt_wish.refusals(found, wish)
-    for what, providers in having.items():
+    assert published is not None  # noqa: S101 - or it offered nothing.
+    yield from rt_wish.refusals(published, wish)
+    for needed, providers in having.items():
         if host.provider not in providers:
-            yield f'Placement: the host does not have {what}'
+            yield f'Placement: the host does not have {needed}'
 
 
 def _find_wish(server: Mapping[str, Any]

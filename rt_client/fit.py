@@ -70,11 +70,11 @@ class Fit(base.Lister):
             return base.from_share(args.share, args.period_us)
         if flavor is None:
             raise exceptions.CommandError('Give --share or --flavor.')
-        found = base.reserved_by(flavor)
-        if found is None:
+        reserved = base.reserved_by(flavor)
+        if reserved is None:
             raise exceptions.CommandError(
                 f'Flavor {args.flavor} has no reservation; give --share.')
-        return found
+        return reserved
 
 
 def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
@@ -84,15 +84,15 @@ def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
 
     :param offered: the providers that Placement offers, with capacities
     """
-    found = host.published
-    if nothing := rt_wish.offers_nothing(found):
+    published = host.published
+    if nothing := rt_wish.offers_nothing(published):
         return 0, nothing
-    assert found is not None  # noqa: S101 - or it offered nothing.
-    if refusals := list(rt_wish.refusals(found, wish)):
+    assert published is not None  # noqa: S101 - or it offered nothing.
+    if refusals := list(rt_wish.refusals(published, wish)):
         return 0, '; '.join(refusals)
     if host.provider not in offered:
         return 0, 'Placement does not offer the host'
-    limits = {'': room.count(found.state, wish.vcpus, wish.reservation)}
+    limits = {'': room.count(published.state, wish.vcpus, wish.reservation)}
     for name, amount in wish.amounts.items():
         has = offered[host.provider].get(name)
         if has is not None:

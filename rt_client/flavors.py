@@ -38,18 +38,18 @@ class CreateFlavor(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace
                     ) -> tuple[tuple[str, ...], base.Row]:
-        held = base.from_share(parsed_args.share, parsed_args.period_us)
+        reserved = base.from_share(parsed_args.share, parsed_args.period_us)
         specs = {reservation.FLAVOR_PREFIX + key: str(value)
                  for key, value in zip(reservation.KEYS, (
-                     held.runtime_us, held.period_us), strict=True)}
+                     reserved.runtime_us, reserved.period_us), strict=True)}
         if parsed_args.unified_limits:
             specs |= {f'resources:{name}': str(amount) for name, amount
                       in hostmap.amounts(parsed_args.vcpus,
-                                         held.bandwidth).items()}
+                                         reserved.bandwidth).items()}
         made = self.cloud.make_flavor(
             specs, name=parsed_args.name, vcpus=parsed_args.vcpus,
             ram=parsed_args.ram, disk=parsed_args.disk,
             is_public=not parsed_args.private)
         return _COLUMNS, (made.id, made.name, made.vcpus, made.ram, made.disk,
-                          held.runtime_us, held.period_us,
-                          columns.Share(held.bandwidth))
+                          reserved.runtime_us, reserved.period_us,
+                          columns.Share(reserved.bandwidth))

@@ -42,17 +42,17 @@ class ListHosts(base.Lister):
 
 def _row(host: rt_cloud.Host, services: Mapping[str, tuple[str, str]]
          ) -> base.Row:
-    found = host.published
+    published = host.published
     wrong = columns.Lines(list(trouble.sentences(
-        found, services.get(host.name))))
-    if found is None:
+        published, services.get(host.name))))
+    if published is None:
         return (host.name, 0, *map(columns.Share, (0, 0, 0, 0)), '', '',
                 wrong)
-    state = found.state
+    state = published.state
     free = [max(0, state.free(cpu)) for cpu in state.cpus]
     return (host.name, len(state.cpus), *map(columns.Share, (
         state.total, state.total_used, sum(free), max(free, default=0))),
-        found.interface, found.release, wrong)
+        published.interface, published.release, wrong)
 
 
 class ShowHost(base.Lister):
@@ -77,33 +77,34 @@ class ShowHost(base.Lister):
 
 def _pcpus(host: rt_cloud.Host, servers: list[rt_cloud.Server]
            ) -> Iterator[base.Row]:
-    found = host.published
-    if found is None:
+    published = host.published
+    if published is None:
         return
     holders = holders_of(host, servers)
-    for cpu, used in zip(found.state.cpus, found.state.used, strict=True):
+    state = published.state
+    for cpu, used in zip(state.cpus, state.used, strict=True):
         yield (cpu, *map(columns.Share, (
-            found.state.cap, used, max(0, found.state.free(cpu)))),
+            state.cap, used, max(0, state.free(cpu)))),
             columns.Lines(holders.get(cpu, [])))
 
 
 def holders_of(host: rt_cloud.Host, servers: list[rt_cloud.Server]
                ) -> dict[int, list[str]]:
     """Returns who holds how much, by pCPU of a host."""
-    found: dict[int, list[str]] = {}
+    holders: dict[int, list[str]] = {}
     for server in servers:
         for claim in server.claims:
             if claim.provider == host.provider:
                 for cpu in claim.pcpus:
-                    found.setdefault(cpu, []).append(
+                    holders.setdefault(cpu, []).append(
                         f'{_share(claim.reservation)} {server.name} '
                         f'({server.id})')
     for stranger in strangers_of(host):
         for ids, share in stranger.shares:
             for cpu in ids:
-                found.setdefault(cpu, []).append(
+                holders.setdefault(cpu, []).append(
                     f'{_share(share)} {stranger}, unknown to Nova here')
-    return found
+    return holders
 
 
 def strangers_of(host: rt_cloud.Host) -> tuple[hostmap.Stranger, ...]:
@@ -111,5 +112,5 @@ def strangers_of(host: rt_cloud.Host) -> tuple[hostmap.Stranger, ...]:
     return host.published.strangers if host.published else ()
 
 
-def _share(held: reservation.Reservation) -> str:
-    return reservation.decimal(held.bandwidth)
+def _share(reserved: reservation.Reservation) -> str:
+    return reservation.decimal(reserved.bandwidth)

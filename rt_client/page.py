@@ -96,11 +96,11 @@ def _hosts(hosts: Iterable[rt_cloud.Host],
     numbers of the servers on each pCPU, and the ppm of each pCPU that no
     server explains, by the position of the pCPU in the list.
     """
-    held: dict[tuple[str, int], list[int]] = {}
+    numbers_on: dict[tuple[str, int], list[int]] = {}
     for number, server in enumerate(servers):
         for claim in server.claims:
             for cpu in claim.pcpus:
-                held.setdefault((claim.provider, cpu), []).append(number)
+                numbers_on.setdefault((claim.provider, cpu), []).append(number)
     for host in hosts:
         wrong = '; '.join(trouble.sentences(host.published,
                                             services.get(host.name)))
@@ -108,7 +108,7 @@ def _hosts(hosts: Iterable[rt_cloud.Host],
             yield [host.name, 0, wrong, [], [], {}]
             continue
         state = host.published.state
-        on = [held.get((host.provider, cpu), []) for cpu in state.cpus]
+        on = [numbers_on.get((host.provider, cpu), []) for cpu in state.cpus]
         rest = [state.cap - state.free(cpu) - sum(
             servers[each].reservation.bandwidth for each in numbers)
             for cpu, numbers in zip(state.cpus, on, strict=True)]

@@ -79,8 +79,8 @@ def _planned(args: argparse.Namespace
     load = planner.split(
         rt_load.Load(args.arrival_rate, args.service_rate), args.vcpus)
     target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
-    found = planner.plan(planner.Question(
+    planned = planner.plan(planner.Question(
         load, target, max_share=args.max_share, kernel=kernel),
         args.period_us)
-    return _COLUMNS, (found.runtime_us, found.period_us,
-                      columns.Share(found.bandwidth), str(kernel))
+    return _COLUMNS, (planned.runtime_us, planned.period_us,
+                      columns.Share(planned.bandwidth), str(kernel))

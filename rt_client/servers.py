@@ -40,11 +40,11 @@ class ListServers(base.Lister):
             asked['all_projects'] = '1'
         if parsed_args.host:
             asked['host'] = parsed_args.host
-        found = list(self.cloud.servers(**asked))
-        if any(server.claims for server in found) or len(asked) > 0:
+        servers = list(self.cloud.servers(**asked))
+        if any(server.claims for server in servers) or len(asked) > 0:
             return _OWN + _PLACES, [_own(each) + _places(each)
-                                    for each in found]
-        return _OWN, list(map(_own, found))
+                                    for each in servers]
+        return _OWN, list(map(_own, servers))
 
 
 class ShowServer(base.ShowOne):
@@ -59,26 +59,27 @@ class ShowServer(base.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace
                     ) -> tuple[tuple[str, ...], base.Row]:
         server = self.cloud.server(parsed_args.server)
-        found = next(self.cloud.servers(
+        servers = next(self.cloud.servers(
             uuid=server['id'], project_id=server['tenant_id']), None)
-        if found is None:
+        if servers is None:
             raise exceptions.CommandError(
                 f'Server {parsed_args.server} holds no reservation; '
                 f'"openstack rt explain" says why.')
         names: tuple[str, ...] = _OWN
-        row = _own(found)
-        if found.claims:
-            names, row = _OWN + _PLACES, row + _places(found)
-        used = self.cloud.use(found.id)
+        row = _own(servers)
+        if servers.claims:
+            names, row = _OWN + _PLACES, row + _places(servers)
+        used = self.cloud.use(servers.id)
         if used is not None:
             names, row = (*names, _USED), (*row, columns.Share(used))
         return names, row
 
 
 def _own(server: rt_cloud.Server) -> base.Row:
-    held = server.reservation
+    reserved = server.reservation
     return (server.id, server.name, server.state, server.vcpus,
-            held.runtime_us, held.period_us, columns.Share(held.bandwidth))
+            reserved.runtime_us, reserved.period_us,
+            columns.Share(reserved.bandwidth))
 
 
 def _places(server: rt_cloud.Server) -> base.Row:

@@ -8,11 +8,11 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import hostmap
 
 
-def sentences(found: hostmap.HostMap | None, service: tuple[str, str] | None
-              ) -> Iterator[str]:
+def sentences(published: hostmap.HostMap | None,
+              service: tuple[str, str] | None) -> Iterator[str]:
     """Yields a sentence for each trouble of a host.
 
-    :param found: the map of the host; None if it published none
+    :param published: the map of the host; None if it published none
     :param service: state and status of nova-compute; None if Nova has no
         such service
     """
@@ -20,17 +20,18 @@ def sentences(found: hostmap.HostMap | None, service: tuple[str, str] | None
         yield 'nova-compute does not answer'
     elif service[1] != 'enabled':
         yield 'nova-compute is disabled'
-    if found is None:
+    if published is None:
         yield 'nova-rt publishes nothing that this client can read'
         return
-    if not found.state.total:
+    if not published.state.total:
         yield ('offers no reservations'
-               + (f': {found.reason}' if found.reason else ''))
+               + (f': {published.reason}' if published.reason else ''))
         return
-    over = [cpu for cpu in found.state.cpus if found.state.free(cpu) < 0]
+    state = published.state
+    over = [cpu for cpu in state.cpus if state.free(cpu) < 0]
     if over:
         yield (f'more is claimed than the cap allows on pCPUs '
                f'{cpulist.format_ids(over)}')
-    for stranger in found.strangers:
+    for stranger in published.strangers:
         yield (f'{stranger} holds {stranger.holds}, but Nova has no such '
                f'server here')
