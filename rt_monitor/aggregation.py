@@ -40,7 +40,7 @@ class By(enum.StrEnum):
         return (getattr(server, self.value) if server else '') or UNKNOWN
 
 
-def aggregate(look: monitor_snapshot.Snapshot, by: By
+def aggregate(snapshot: monitor_snapshot.Snapshot, by: By
               ) -> monitor_snapshot.Snapshot:
     """Returns a snapshot in which each group stands for a server.
 
@@ -49,18 +49,19 @@ def aggregate(look: monitor_snapshot.Snapshot, by: By
     CPU time as the servers of the group together.  The name of a group ends
     with the number of its servers.
     """
-    group_of = {uuid: by.group(look.servers.get(uuid))
-                for uuid in {**look.servers, **look.usages, **look.answered,
-                             **look.requests}}
+    group_of = {uuid: by.group(snapshot.servers.get(uuid))
+                for uuid in {**snapshot.servers, **snapshot.usages,
+                             **snapshot.answered, **snapshot.requests}}
     return dataclasses.replace(
-        look, usages=_merged(look.usages, group_of, _together),
-        answered=_merged(look.answered, group_of,
+        snapshot, usages=_merged(snapshot.usages, group_of, _together),
+        answered=_merged(snapshot.answered, group_of,
                          transactions.ServerTransactions.__add__),
-        requests=_merged(look.requests, group_of, http.ServerRequests.__add__),
+        requests=_merged(snapshot.requests, group_of,
+                         http.ServerRequests.__add__),
         servers={group: _group(group, [
-            server for uuid, server in look.servers.items()
+            server for uuid, server in snapshot.servers.items()
             if group_of[uuid] == group])
-            for group in {group_of[uuid] for uuid in look.servers}})
+            for group in {group_of[uuid] for uuid in snapshot.servers}})
 
 
 def _merged(by_uuid: Mapping[str, _Each], group_of: Mapping[str, str],

@@ -52,7 +52,7 @@ def families(path: str) -> Iterator[exposition.Family]:
         'report of nova-compute can be read, and why not.')
     try:
         with pathlib.Path(path).open() as opened:
-            found = report.load(opened.read(_MOST))
+            host_report = report.load(opened.read(_MOST))
     except (OSError, ValueError) as error:
         source.add(1, {'state': 'off', 'reason': exposition.clean(
             getattr(error, 'strerror', None) or str(error))})
@@ -60,24 +60,25 @@ def families(path: str) -> Iterator[exposition.Family]:
         return
     source.add(1, {'state': 'on', 'reason': ''})
     yield source
-    yield from _report_families(found)
+    yield from _report_families(host_report)
 
 
-def _report_families(found: report.Report) -> Iterator[exposition.Family]:
+def _report_families(host_report: report.Report
+                     ) -> Iterator[exposition.Family]:
     info = exposition.Family(
         f'{_NAME}info', 'gauge', 'Always 1; the labels have the version, the '
         'kernel interface, and why the host offers nothing.')
-    info.add(1, {'version': exposition.clean(found.version),
-                 'interface': exposition.clean(found.interface),
-                 'reason': exposition.clean(found.reason)})
+    info.add(1, {'version': exposition.clean(host_report.version),
+                 'interface': exposition.clean(host_report.interface),
+                 'reason': exposition.clean(host_report.reason)})
     yield info
     for name, kind, about, number in _NUMBERS:
         family = exposition.Family(f'{_NAME}{name}', kind, about)
-        family.add(number(found), {})
+        family.add(number(host_report), {})
         yield family
     refused = exposition.Family(
         f'{_NAME}refused_total', 'counter', 'Claims that nova-compute '
         'refused, by reason.')
     for reason in report.REASONS:
-        refused.add(found.refused.get(reason, 0), {'reason': reason})
+        refused.add(host_report.refused.get(reason, 0), {'reason': reason})
     yield refused

@@ -84,11 +84,11 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
         edge = ends.get(transactions.Role.SERVER) or ends[
             transactions.Role.CLIENT]
         at = '' if port is None else f':{port}'
-        what = (f'{edge.unclear} unclear exchanges' if edge.unclear else
-                f'{edge.took.count} requests, p{percentile * 100:g} '
-                f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
+        traffic = (f'{edge.unclear} unclear exchanges' if edge.unclear else
+                   f'{edge.took.count} requests, p{percentile * 100:g} '
+                   f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
         lines.append(f'{names.get(asks, asks)} -> '
-                     f'{names.get(answers, answers)}{at}: {what}')
+                     f'{names.get(answers, answers)}{at}: {traffic}')
     return '\n'.join(lines)
 
 

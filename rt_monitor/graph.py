@@ -85,17 +85,17 @@ class Graph:
         return directed
 
 
-def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
+def build(snapshot: monitor_snapshot.Snapshot, cores: int) -> Graph:
     """Returns the graph of the transactions of a look between two moments.
 
     :param cores: the number of cores of this host
     """
-    owners = {address: uuid for uuid, server in look.servers.items()
+    owners = {address: uuid for uuid, server in snapshot.servers.items()
               for address in server.addresses}
     edges: dict[tuple[str, str, int | None],
                 dict[transactions.Role, transactions.Edge]] = {}
-    for uuid, seen in look.answered.items():
-        for peer, edge in seen.peers.items():
+    for uuid, traffic in snapshot.answered.items():
+        for peer, edge in traffic.peers.items():
             if not edge.took.count and not edge.unclear:
                 continue
             other = str(peer.address) if peer.address else OTHERS
@@ -105,15 +105,16 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
             both = edges.setdefault((*ends, peer.port), {})
             both[peer.role] = both.get(peer.role,
                                        transactions.Edge()) + edge
-    unclear = {uuid: count for uuid, seen in look.answered.items()
-               if (count := sum(seen.total(role).unclear
+    unclear = {uuid: count for uuid, traffic in snapshot.answered.items()
+               if (count := sum(traffic.total(role).unclear
                                 for role in transactions.Role))}
-    rate = None if unclear else _outside(look, edges)
-    centres = {uuid: _centre(look, uuid, cores) for uuid in look.usages}
+    rate = None if unclear else _outside(snapshot, edges)
+    centres = {uuid: _centre(snapshot, uuid, cores)
+               for uuid in snapshot.usages}
     vertices = {uuid: Vertex(
-        _name(look.servers.get(uuid), uuid), centre,
+        _name(snapshot.servers.get(uuid), uuid), centre,
         operational.demand_s(centre.utilization, rate) if rate else None,
-        _own_s(look, uuid)) for uuid, centre in centres.items()}
+        _own_s(snapshot, uuid)) for uuid, centre in centres.items()}
     return Graph(vertices, edges, rate, {
         'cores': _saturation({uuid: centre.utilization
                               for uuid, centre in centres.items()}, rate),
@@ -132,40 +133,40 @@ def _saturation(used: Mapping[str, float], rate: float | None
         used, rate)
 
 
-def _outside(look: monitor_snapshot.Snapshot,
+def _outside(snapshot: monitor_snapshot.Snapshot,
              edges: Mapping[tuple[str, str, int | None], Mapping[
                  transactions.Role, transactions.Edge]]) -> float:
     """Returns the requests per second of peers that are not servers here."""
     return sum(ends[transactions.Role.SERVER].took.count
                for (asks, _, _), ends in edges.items()
-               if asks not in look.answered
-               and transactions.Role.SERVER in ends) / look.span_s
+               if asks not in snapshot.answered
+               and transactions.Role.SERVER in ends) / snapshot.span_s
 
 
-def _centre(look: monitor_snapshot.Snapshot, uuid: str, cores: int
+def _centre(snapshot: monitor_snapshot.Snapshot, uuid: str, cores: int
             ) -> operational.Centre:
-    server = look.servers.get(uuid)
-    seen = look.usages[uuid]
+    server = snapshot.servers.get(uuid)
+    usage = snapshot.usages[uuid]
     # The vCPUs of a container do not limit how many of its threads run.
     is_vm = server is not None and not server.sockets
     return operational.Centre(
-        seen.vcpus_ns / 1e9 / look.span_s, cores,
+        usage.vcpus_ns / 1e9 / snapshot.span_s, cores,
         server.vcpus if server and is_vm else 0,
         server.reserved_cpus if server else None,
-        seen.whole.lost_ns / 1e9 / look.span_s)
+        usage.whole.lost_ns / 1e9 / snapshot.span_s)
 
 
 def _name(server: servers.Watched | None, uuid: str) -> str:
     return server.name if server and server.name else uuid
 
 
-def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
-    seen = look.answered.get(uuid)
-    total = seen.total(transactions.Role.SERVER) if seen else None
+def _own_s(snapshot: monitor_snapshot.Snapshot, uuid: str) -> float | None:
+    traffic = snapshot.answered.get(uuid)
+    total = traffic.total(transactions.Role.SERVER) if traffic else None
     count = total.took.count if total and not total.unclear else 0
     if not count:
         return None
-    return look.usages[uuid].vcpus_ns / 1e9 / count
+    return snapshot.usages[uuid].vcpus_ns / 1e9 / count
 
 
 def critical_path(graph: Graph, percentile: float) -> list[str]:

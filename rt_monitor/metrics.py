@@ -45,38 +45,40 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 )
 
 
-def families(look: monitor_snapshot.Snapshot) -> list[exposition.Family]:
-    """Returns all metrics of a look."""
-    return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
-            *_times(look), *_transactions(look), *_requests(look),
-            *_datagrams(look), *_counted(look), *_energy(look)]
+def families(snapshot: monitor_snapshot.Snapshot) -> list[exposition.Family]:
+    """Returns all metrics of a snapshot."""
+    return [*_monitor(snapshot), *_servers(snapshot), *_sums(snapshot),
+            *_parts(snapshot), *_times(snapshot), *_transactions(snapshot),
+            *_requests(snapshot), *_datagrams(snapshot), *_counted(snapshot),
+            *_energy(snapshot)]
 
 
-def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _monitor(snapshot: monitor_snapshot.Snapshot
+             ) -> Iterator[exposition.Family]:
     sources = exposition.Family(
         'nova_rt_monitor_source', 'gauge',
         'Always 1; the labels have the state of a source, and the reason why '
         'it is off.')
-    for source in look.sources:
+    for source in snapshot.sources:
         sources.add(1, {'source': source.name, 'state': source.state,
                         'reason': source.reason})
     watched = exposition.Family(
         'nova_rt_monitor_servers', 'gauge',
         'Servers that are watched, including those beyond the bounds.')
-    watched.add(len(look.servers), {})
+    watched.add(len(snapshot.servers), {})
     beyond = exposition.Family(
         'nova_rt_monitor_servers_beyond', 'gauge',
         'Servers beyond the bounds, which are counted together as other.')
-    beyond.add(look.beyond, {})
+    beyond.add(snapshot.beyond, {})
     unseen = exposition.Family(
         'nova_rt_monitor_unseen_switches_total', 'counter',
         'Switches of tasks for which the kernel sent no event.')
-    unseen.add(look.missed_switches, {})
+    unseen.add(snapshot.missed_switches, {})
     yield from (sources, watched, beyond, unseen)
-    if look.failed_pushes is not None:
+    if snapshot.failed_pushes is not None:
         yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
                               'the endpoint did not accept.',
-                              look.failed_pushes))
+                              snapshot.failed_pushes))
 
 
 def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
@@ -87,7 +89,8 @@ def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
         yield family
 
 
-def _servers(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _servers(snapshot: monitor_snapshot.Snapshot
+             ) -> Iterator[exposition.Family]:
     info = exposition.Family(
         f'{_SERVER}info', 'gauge', 'Always 1; the labels have the name, '
         'project, flavor and VNF of a server.')
@@ -102,7 +105,7 @@ def _servers(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         'The period of the reservation.')
     vcpus = exposition.Family(f'{_SERVER}vcpus', 'gauge',
                               'The number of vCPUs of the server.')
-    for uuid, server in look.servers.items():
+    for uuid, server in snapshot.servers.items():
         labels = {'server': exposition.clean(uuid)}
         info.add(1, {**labels, **{
             name: exposition.clean(getattr(server, name))
@@ -116,31 +119,31 @@ def _servers(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     yield from (info, vcpus, share, runtime, period)
 
 
-def _sums(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _sums(snapshot: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     for name, about, number in _SUMS:
         family = exposition.Family(f'{_SERVER}{name}', 'counter', about)
-        for uuid, seen in look.usages.items():
-            if name not in _OF_BUDGETS or look.shows_budget(uuid):
-                family.add(number(seen.whole), _labels(uuid))
+        for uuid, usage in snapshot.usages.items():
+            if name not in _OF_BUDGETS or snapshot.shows_budget(uuid):
+                family.add(number(usage.whole), _labels(uuid))
         yield family
     emulator = exposition.Family(
         f'{_SERVER}emulator_cpu_seconds_total', 'counter',
         'CPU time of the emulator, I/O, vhost and KVM threads of the server, '
         'which run beside its vCPUs.')
-    for uuid, seen in look.usages.items():
-        if seen.emulator_ns is not None:
-            emulator.add(seen.emulator_ns / _NS, _labels(uuid))
+    for uuid, usage in snapshot.usages.items():
+        if usage.emulator_ns is not None:
+            emulator.add(usage.emulator_ns / _NS, _labels(uuid))
     yield emulator
     seen_for = exposition.Family(
         f'{_SERVER}seen_seconds', 'gauge',
         'Time from the first to the last moment at which a task of the '
         'server was seen.')
-    for uuid, seen in look.usages.items():
-        seen_for.add(seen.whole.counts.lifetime_ns / _NS, _labels(uuid))
+    for uuid, usage in snapshot.usages.items():
+        seen_for.add(usage.whole.counts.lifetime_ns / _NS, _labels(uuid))
     yield seen_for
 
 
-def _parts(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _parts(snapshot: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     by_vcpu = exposition.Family(
         'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of the vCPU.')
     throttled = exposition.Family(
@@ -149,29 +152,29 @@ def _parts(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     by_cpu = exposition.Family(
         'nova_rt_server_pcpu_seconds_total', 'counter',
         'CPU time of the server on the pCPU, measured at its switches.')
-    for uuid, seen in look.usages.items():
-        for vcpu, usage in seen.vcpus.items():
+    for uuid, server in snapshot.usages.items():
+        for vcpu, usage in server.vcpus.items():
             labels = {**_labels(uuid), 'vcpu': str(vcpu)}
             by_vcpu.add(usage.totals.ran / _NS, labels)
-            if look.shows_budget(uuid):
+            if snapshot.shows_budget(uuid):
                 throttled.add(usage.counts.starved / _NS, labels)
-        for cpu, counts in seen.whole.cpus.items():
+        for cpu, counts in server.whole.cpus.items():
             by_cpu.add(counts.ran / _NS, {**_labels(uuid), 'cpu': str(cpu)})
     yield from (by_vcpu, throttled, by_cpu)
 
 
-def _times(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _times(snapshot: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     waited, used = _Times('wait', 'Time for which the server waited for a '
                           'CPU with budget.'), _Times(
         'period_use', 'CPU time of the budget that was used in a period.')
-    for uuid, seen in look.usages.items():
-        if look.shows_budget(uuid):
-            waited.add(seen.whole.waits, _labels(uuid))
-            used.add(seen.whole.uses, _labels(uuid))
+    for uuid, usage in snapshot.usages.items():
+        if snapshot.shows_budget(uuid):
+            waited.add(usage.whole.waits, _labels(uuid))
+            used.add(usage.whole.uses, _labels(uuid))
     yield from (*waited.families, *used.families)
 
 
-def _transactions(look: monitor_snapshot.Snapshot
+def _transactions(snapshot: monitor_snapshot.Snapshot
                   ) -> Iterator[exposition.Family]:
     took = _Times('transaction', 'Time from the sending (client) or the '
                   'arrival (server) of a request to the last byte of its '
@@ -194,11 +197,11 @@ def _transactions(look: monitor_snapshot.Snapshot
     beyond = exposition.Family(
         f'{_SERVER}peers_beyond_total', 'counter', 'Transactions with peers '
         'beyond the places of the server.')
-    for uuid, seen in look.answered.items():
-        late.add(seen.stats.late, _labels(uuid))
-        beyond.add(seen.stats.beyond, _labels(uuid))
+    for uuid, traffic in snapshot.answered.items():
+        late.add(traffic.stats.late, _labels(uuid))
+        beyond.add(traffic.stats.beyond, _labels(uuid))
         for role in transactions.Role:
-            total = seen.total(role)
+            total = traffic.total(role)
             if not total.received and not total.sent:
                 continue
             labels = {**_labels(uuid), 'role': role.name.lower()}
@@ -206,13 +209,14 @@ def _transactions(look: monitor_snapshot.Snapshot
             unclear.add(total.unclear, labels)
             received.add(total.received, labels)
             sent.add(total.sent, labels)
-        waiting.add(seen.waiting, _labels(uuid))
-        first.add(seen.first, _labels(uuid))
+        waiting.add(traffic.waiting, _labels(uuid))
+        first.add(traffic.first, _labels(uuid))
     yield from (received, sent, unclear, late, beyond, *took.families,
                 *waiting.families, *first.families)
 
 
-def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _requests(snapshot: monitor_snapshot.Snapshot
+              ) -> Iterator[exposition.Family]:
     took = _Times('http', 'Time from the sending (client) or the arrival '
                   '(server) of an HTTP/1 request to the last byte of its '
                   'answer.')
@@ -223,10 +227,10 @@ def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         f'{_SERVER}unclear_http_connections_total', 'counter', 'HTTP '
         'connections that are no longer counted, because a request came '
         'before the answer to the previous one.')
-    for uuid, seen in look.requests.items():
-        beyond.add(seen.stats.beyond, _labels(uuid))
-        unclear.add(seen.stats.unclear, _labels(uuid))
-        for request, times in seen.requests.items():
+    for uuid, traffic in snapshot.requests.items():
+        beyond.add(traffic.stats.beyond, _labels(uuid))
+        unclear.add(traffic.stats.unclear, _labels(uuid))
+        for request, times in traffic.requests.items():
             took.add(times, {
                 **_labels(uuid), 'role': request.role.name.lower(),
                 'method': request.method, 'path': request.path,
@@ -234,7 +238,8 @@ def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     yield from (beyond, unclear, *took.families)
 
 
-def _datagrams(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _datagrams(snapshot: monitor_snapshot.Snapshot
+               ) -> Iterator[exposition.Family]:
     for part in ('received', 'sent'):
         count = exposition.Family(
             f'{_SERVER}{part}_datagrams_total', 'counter',
@@ -242,13 +247,14 @@ def _datagrams(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         size = exposition.Family(
             f'{_SERVER}{part}_datagram_bytes_total', 'counter',
             f'Bytes that the server {part} over UDP, without headers.')
-        for uuid, seen in look.datagrams.items():
-            count.add(getattr(seen, part), _labels(uuid))
-            size.add(getattr(seen, f'{part}_bytes'), _labels(uuid))
+        for uuid, counts in snapshot.datagrams.items():
+            count.add(getattr(counts, part), _labels(uuid))
+            size.add(getattr(counts, f'{part}_bytes'), _labels(uuid))
         yield from (count, size)
 
 
-def _counted(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _counted(snapshot: monitor_snapshot.Snapshot
+             ) -> Iterator[exposition.Family]:
     for name, about, part in (
             ('cycles', 'CPU cycles', 'cycles'),
             ('instructions', 'Instructions', 'instructions'),
@@ -258,14 +264,15 @@ def _counted(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         family = exposition.Family(f'{_SERVER}{name}_total', 'counter',
                                    f'{about} of the server, from the '
                                    'hardware counters of the CPUs.')
-        for uuid, by_cpu in look.counted.items():
+        for uuid, by_cpu in snapshot.counted.items():
             if uuid not in (power.HOST, power.IDLE):
                 family.add(sum(getattr(work, part)
                                for work in by_cpu.values()), _labels(uuid))
         yield family
 
 
-def _energy(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
+def _energy(snapshot: monitor_snapshot.Snapshot
+            ) -> Iterator[exposition.Family]:
     servers = exposition.Family(
         f'{_SERVER}energy_joules_total', 'counter',
         'Energy of the CPU sockets that is attributed to the server by its '
@@ -273,12 +280,13 @@ def _energy(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     rest = exposition.Family(
         'nova_rt_host_energy_joules_total', 'counter',
         'Energy of the CPU sockets that is not attributed to a server.')
-    for name, energy_uj in look.energy_uj.items():
+    for name, energy_uj in snapshot.energy_uj.items():
         if name in (power.HOST, power.IDLE):
-            rest.add(energy_uj / _US, {'part': name, 'method': look.method})
+            rest.add(energy_uj / _US, {'part': name,
+                                       'method': snapshot.method})
         else:
             servers.add(energy_uj / _US, {**_labels(name),
-                                          'method': look.method})
+                                          'method': snapshot.method})
     yield from (servers, rest)
 
 

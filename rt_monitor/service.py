@@ -131,11 +131,11 @@ class MetricsServer(http.server.ThreadingHTTPServer):
             return self._families()
 
     def _families(self) -> list[exposition.Family]:
-        look = self._monitor.read(with_edges=False)
+        snapshot = self._monitor.read(with_edges=False)
         if self._push:
-            look = dataclasses.replace(
-                look, failed_pushes=self._push.failures)
-        return [*metrics.families(look), *compute.families(self._report)]
+            snapshot = dataclasses.replace(
+                snapshot, failed_pushes=self._push.failures)
+        return [*metrics.families(snapshot), *compute.families(self._report)]
 
     def watch(self, running: list[servers.Watched]) -> None:
         """Watches these servers, and no others."""

@@ -239,32 +239,34 @@ class Monitor:
         self._attachers = []
 
 
-def _work(look: Snapshot, host: Mapping[int, waits.Counts]
+def _work(snapshot: Snapshot, host: Mapping[int, waits.Counts]
           ) -> dict[str, dict[int, float]]:
     """Returns the work of servers and host on each CPU, by name.
 
     Work is counted in weighted cycles or, without counters, in s of CPU time.
     """
-    if look.counted:
+    if snapshot.counted:
         return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
-                for name, by_cpu in look.counted.items()}
-    everybody = {**{uuid: seen.whole.cpus
-                    for uuid, seen in look.usages.items()}, power.HOST: host}
+                for name, by_cpu in snapshot.counted.items()}
+    everybody = {**{uuid: usage.whole.cpus
+                    for uuid, usage in snapshot.usages.items()},
+                 power.HOST: host}
     return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
             for name, cpus in everybody.items()}
 
 
-def _with_network(look: Snapshot,
+def _with_network(snapshot: Snapshot,
                   answered: Mapping[str, transactions.ServerTransactions]
                   ) -> Snapshot:
     """Adds the transactions of one more source to a snapshot."""
-    before = look.answered
+    before = snapshot.answered
     return dataclasses.replace(
-        look, network=sum((seen.stats for seen in answered.values()),
-                          look.network or transactions.TransactionStats()),
+        snapshot,
+        network=sum((traffic.stats for traffic in answered.values()),
+                    snapshot.network or transactions.TransactionStats()),
         answered={**before, **{
-            uuid: before[uuid] + seen if uuid in before else seen
-            for uuid, seen in answered.items()}})
+            uuid: before[uuid] + traffic if uuid in before else traffic
+            for uuid, traffic in answered.items()}})
 
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, SourceState]:

@@ -138,7 +138,7 @@ class ServerTransactions:
     @property
     def peers(self) -> Mapping[Peer, Edge]:
         """The edges and, if there are others, a peer for all of them."""
-        found = dict(self.edges)
+        peers = dict(self.edges)
         for role, whole in self.sums.items() if self.stats.beyond else ():
             known = sum((edge for peer, edge in self.edges.items()
                          if peer.role is role), Edge())
@@ -147,8 +147,8 @@ class ServerTransactions:
                         whole.took.without(known.took),
                         whole.unclear - known.unclear)
             if rest.took.count or rest.unclear:
-                found[Peer(role, None, None)] = rest
-        return found
+                peers[Peer(role, None, None)] = rest
+        return peers
 
     def __add__(self, other: 'ServerTransactions') -> 'ServerTransactions':
         return ServerTransactions(

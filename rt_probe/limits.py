@@ -45,14 +45,14 @@ class Limits:
 
 def _opened(level: str, names: Iterable[tuple[str, ...]]
             ) -> list[list[counters.Counter]]:
-    found = []
+    opened = []
     for files in names:
         try:
-            found.append([counters.Counter(f'{level}/{name}')
-                          for name in files])
+            opened.append([counters.Counter(f'{level}/{name}')
+                           for name in files])
         except OSError:
             continue
-    return found
+    return opened
 
 
 def _share(files: Iterable[counters.Counter]) -> float | None:

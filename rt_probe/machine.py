@@ -60,10 +60,10 @@ class Steal:
 
     def sample(self) -> Machine:
         """Reads the file."""
-        found = parse(self._file.read(), self._hertz)
-        if self._virtual and not found.stolen_ns:
-            return dataclasses.replace(found, certain=False)
-        return found
+        machine = parse(self._file.read(), self._hertz)
+        if self._virtual and not machine.stolen_ns:
+            return dataclasses.replace(machine, certain=False)
+        return machine
 
     @property
     def unit_ns(self) -> int:

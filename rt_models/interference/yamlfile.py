@@ -93,16 +93,16 @@ def _text(path: str) -> str:
                       'name a file that can be read') from None
 
 
-def _check(path: str, node: yaml.Node, where: str, seen: set[int]) -> None:
+def _check(path: str, node: yaml.Node, where: str, visited: set[int]) -> None:
     """Refuses equal keys, which the message names by their path, and aliases.
 
-    :param seen: the identities of the nodes that were checked already
+    :param visited: the identities of the nodes that were checked already
     """
-    if id(node) in seen:
+    if id(node) in visited:
         raise refused(path, f'line {node.start_mark.line + 1}',
                       'a value is repeated by an alias',
                       'write the value itself')
-    seen.add(id(node))
+    visited.add(id(node))
     if isinstance(node, yaml.MappingNode):
         keys = set()
         for key, value in node.value:
@@ -112,7 +112,7 @@ def _check(path: str, node: yaml.Node, where: str, seen: set[int]) -> None:
                     path, f'line {key.start_mark.line + 1}',
                     f'the key {name} is given twice', 'keep one of them')
             keys.add((key.tag, str(key.value)))
-            _check(path, value, f'{name}.', seen)
+            _check(path, value, f'{name}.', visited)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            _check(path, value, where, seen)
+            _check(path, value, where, visited)

@@ -60,16 +60,16 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
     known = exact.predict(load, reservation, network, overhead_us)
     kernel.check(reservation.runtime_us, reservation.period_us)
     count = _requests(load, [reservation, *beside])
-    seen, control = [], []
+    simulated, control = [], []
     for run in range(runs):
         requests = traffic.poisson(load, count, run)
         way_us = _way_us(load, network, count, run)
         server = cpu.Station(reservation, requests, overhead_us=overhead_us)
-        seen.append(_steady(
+        simulated.append(_steady(
             way_us + _responses_us(kernel, server, beside)))
         control.append(_steady(way_us + lone.responses_us(
             requests, server.budget_us, reservation.period_us)))
-    return RoundTrip(known, np.sort(np.concatenate(seen)),
+    return RoundTrip(known, np.sort(np.concatenate(simulated)),
                      np.sort(np.concatenate(control)))
 
 
@@ -82,9 +82,9 @@ class RoundTrip:
         the same requests, in us, ascending
     """
 
-    def __init__(self, known: rt_load.Prediction, seen: numeric.Floats,
+    def __init__(self, known: rt_load.Prediction, simulated: numeric.Floats,
                  control: numeric.Floats) -> None:
-        self._known, self._seen, self._control = known, seen, control
+        self._known, self._seen, self._control = known, simulated, control
 
     @property
     def mean_us(self) -> float:

@@ -76,20 +76,20 @@ def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
     """
     periods = [period for period in planner.PERIODS_US
                if period >= kernel.shortest_period_us]
-    found: list[rt_reservation.Reservation] = []
+    reservations: list[rt_reservation.Reservation] = []
     refusal = exception.NoAnswer(
         target=target, reason='the kernel cannot keep any of the periods')
     for period_us in periods or [kernel.shortest_period_us]:
         try:
-            found.append(rt_reservation.Reservation(
+            reservations.append(rt_reservation.Reservation(
                 runtime_us(load, target, period_us, variation, kernel,
                            max_share), period_us))
         except exception.NoAnswer as error:
             refusal = error
-    if not found:
+    if not reservations:
         raise refusal
     # A period costs two switches and a timer at least.
-    return min(found, key=lambda one: one.share
+    return min(reservations, key=lambda one: one.share
                + planner.LEAST_OVERHEAD_US / one.period_us)
 
 

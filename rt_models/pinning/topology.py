@@ -113,5 +113,5 @@ def plain(pcpus: int) -> Host:
         CPU(number, 0, number, 0) for number in range(pcpus)), known=False)
 
 
-def _count(number: int, what: str) -> str:
-    return f'{number} {what}{"s" if number != 1 else ""}'
+def _count(number: int, unit: str) -> str:
+    return f'{number} {unit}{"s" if number != 1 else ""}'
