@@ -79,9 +79,9 @@ class MeasuredLoad:
             return 1.0
         mean = self.cpu_s / self.requests
         off = [cpu - count * mean for count, cpu in pairs]
-        seen = min(_if_read_late(off), _if_speed_changes(off))
+        estimate = min(_if_read_late(off), _if_speed_changes(off))
         known = math.sqrt(2 / (len(pairs) - 1))
-        return (1 + _CAUTION * known) * seen / (self.requests * mean ** 2)
+        return (1 + _CAUTION * known) * estimate / (self.requests * mean ** 2)
 
     @property
     def requests(self) -> int:

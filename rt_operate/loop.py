@@ -111,17 +111,17 @@ class Loop:
 
     def step(self, measured: advice.MeasuredLoad) -> Decision:
         """Returns what to do after a measurement."""
-        held, doubt = measured.reservation, self._doubt(measured)
-        if held is None or doubt:
+        reserved, doubt = measured.reservation, self._doubt(measured)
+        if reserved is None or doubt:
             return Decision(None, doubt)
         reached_us = measured.took.quantile_ns(self._part) / 1000
-        self._compare(measured, held, reached_us)
+        self._compare(measured, reserved, reached_us)
         missed = reached_us > self._target.time_us
-        need = self._expected_us(_HEADROOM * self._need_us(measured, held))
-        if missed and need <= held.runtime_us:
-            need = _MISSED * held.runtime_us
+        need = self._expected_us(_HEADROOM * self._need_us(measured, reserved))
+        if missed and need <= reserved.runtime_us:
+            need = _MISSED * reserved.runtime_us
         self._needs.append(need)
-        return self._decide(held, max(self._needs), need, (
+        return self._decide(reserved, max(self._needs), need, (
             f'{self._part:.0%} of the requests took up to '
             f'{reached_us / 1000:.1f} ms, the target is '
             f'{self._target.time_us / 1000:.1f} ms'))
@@ -152,11 +152,12 @@ class Loop:
         return ''
 
     def _compare(self, measured: advice.MeasuredLoad,
-                 held: rt_reservation.Reservation, reached_us: float) -> None:
+                 reserved: rt_reservation.Reservation, reached_us: float
+                 ) -> None:
         """Notes how far the model is from what was measured."""
         try:
             predicted_us = varied.RoundTrip(
-                measured.load, held.runtime_us, held.period_us,
+                measured.load, reserved.runtime_us, reserved.period_us,
                 measured.variation, self._kernel).percentile_us(self._part)
         except exception.RTError:
             return  # More requests arrive than the reservation serves.
@@ -164,22 +165,22 @@ class Loop:
             _LEAST_RATIO, reached_us / predicted_us)))
 
     def _need_us(self, measured: advice.MeasuredLoad,
-                 held: rt_reservation.Reservation) -> float:
+                 reserved: rt_reservation.Reservation) -> float:
         """Returns the runtime that the model asks for, with this period."""
         try:
             return varied.runtime_us(
                 measured.most, dataclasses.replace(
                     self._target, time_us=self._target.time_us
                     / statistics.median_high(self._ratios)),
-                held.period_us,
+                reserved.period_us,
                 measured.variation, self._kernel, self._limits.most)
         except exception.RTError:
             # No reservation within the limits is enough for the load.
-            return self._limits.most * held.period_us
+            return self._limits.most * reserved.period_us
 
-    def _decide(self, held: rt_reservation.Reservation, largest: float,
+    def _decide(self, reserved: rt_reservation.Reservation, largest: float,
                 need: float, why: str) -> Decision:
-        now, period = held.runtime_us, held.period_us
+        now, period = reserved.runtime_us, reserved.period_us
         if need > now * (1 + _HYSTERESIS):
             wanted = self._limits.runtime_us(min(need, _UP * now), period)
             text = 'the load needs more'
@@ -192,6 +193,6 @@ class Loop:
         if wanted == now or (len(self._needs) < _REMEMBERED
                              and wanted < now <= round(
                                  self._limits.most * period)):
-            return Decision(None, f'{why}; the reservation stays {held}')
+            return Decision(None, f'{why}; the reservation stays {reserved}')
         return Decision(wanted, f'{why}; {text}: {now} us -> {wanted} us '
                                 f'every {period} us')

@@ -53,13 +53,13 @@ def run(args: argparse.Namespace) -> int:
     # Imported here, because they need networkx.
     from rt_monitor import drawing
     from rt_monitor import graph
-    look = monitor.grouped(next(monitor.snapshots(args.seconds)), args)
-    if look.network is None:
+    snapshot = monitor.grouped(next(monitor.snapshots(args.seconds)), args)
+    if snapshot.network is None:
         raise exception.CannotMonitor(
             what='transactions', reason=next(
-                source.reason for source in look.sources
+                source.reason for source in snapshot.sources
                 if source.name == 'tcp'))
-    server_graph = graph.build(look, os.cpu_count() or 1)
+    server_graph = graph.build(snapshot, os.cpu_count() or 1)
     text = drawing.FORMATS[_format(args)](server_graph, args.percentile)
     if args.output:
         _write(args.output, text)

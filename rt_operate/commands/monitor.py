@@ -118,23 +118,24 @@ def run(args: argparse.Namespace) -> int:
     rounds = args.rounds or (None if person else 1)
     # A file or a pipe gets the lines without control characters.
     clear = _CLEAR if person and rounds != 1 and sys.stdout.isatty() else ''
-    for look in itertools.islice(snapshots(args.seconds, args.http), rounds):
-        _print(args, grouped(look, args), clear)
+    for snapshot in itertools.islice(
+            snapshots(args.seconds, args.http), rounds):
+        _print(args, grouped(snapshot, args), clear)
     return 0
 
 
-def _print(args: argparse.Namespace, look: monitor_snapshot.Snapshot,
+def _print(args: argparse.Namespace, snapshot: monitor_snapshot.Snapshot,
            clear: str) -> None:
-    formats.show(args, lambda: clear + table.text(look),
-                 lambda: table.as_json(look),
-                 lambda: formats.Table(table.COLUMNS, table.rows(look)))
+    formats.show(args, lambda: clear + table.text(snapshot),
+                 lambda: table.as_json(snapshot),
+                 lambda: formats.Table(table.COLUMNS, table.rows(snapshot)))
     sys.stdout.flush()
 
 
-def grouped(look: monitor_snapshot.Snapshot, args: argparse.Namespace
+def grouped(snapshot: monitor_snapshot.Snapshot, args: argparse.Namespace
             ) -> monitor_snapshot.Snapshot:
     """Returns the snapshot with its servers added up as the options say."""
-    return aggregation.aggregate(look, args.by) if args.by else look
+    return aggregation.aggregate(snapshot, args.by) if args.by else snapshot
 
 
 def snapshots(seconds: float, with_http: bool = False

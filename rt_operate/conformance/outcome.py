@@ -36,18 +36,18 @@ class CaseOutcome:
 
 
 def judge_shares(case: str, wanted: dict[str, float],
-                 found: dict[str, float], tolerance: float, known: str = ''
+                 measured: dict[str, float], tolerance: float, known: str = ''
                  ) -> CaseOutcome:
     """Compares measured shares with promised shares.
 
     :param wanted: the promised shares, by name
-    :param found: the measured shares, by name
+    :param measured: the measured shares, by name
     :param tolerance: how far each share may differ, in CPUs
     :param known: why this interface does not promise the shares; '' if it
         promises them
     """
-    off = max(abs(found[name] - share) for name, share in wanted.items())
-    texts = [f'{name} {found[name]:.4f} of {share:.3f}'
+    off = max(abs(measured[name] - share) for name, share in wanted.items())
+    texts = [f'{name} {measured[name]:.4f} of {share:.3f}'
              for name, share in wanted.items()]
     observed = ', '.join(texts)
     if off <= tolerance:

@@ -115,22 +115,22 @@ def defrag(args: argparse.Namespace) -> int:
     """Runs ``nova-rt-manage defrag`` and returns its exit status."""
     host = rt_defrag.read(args.host)
     if args.for_share is None:
-        found = rt_defrag.largest(host, args.vcpus, args.period_us,
-                                  args.max_moves)
+        outcome = rt_defrag.largest(host, args.vcpus, args.period_us,
+                                    args.max_moves)
     else:
-        found = rt_defrag.plan(host, rt_defrag.Request(
+        outcome = rt_defrag.plan(host, rt_defrag.Request(
             args.vcpus, rt_defrag.share(rt_conf.ppm(args.for_share),
                                         args.period_us), args.max_moves))
     if args.apply:
-        found = rt_defrag.apply(found, lambda move: (
+        outcome = rt_defrag.apply(outcome, lambda move: (
             None if args.format != formats.TEXT else
-            print(f'moved {moves.line(move, found)}', flush=True)))
-    formats.show(args, lambda: moves.text(found, args.apply),
-                 lambda: moves.as_json(found, args.apply),
-                 lambda: moves.as_table(found))
-    if found.fits:
+            print(f'moved {moves.line(move, outcome)}', flush=True)))
+    formats.show(args, lambda: moves.text(outcome, args.apply),
+                 lambda: moves.as_json(outcome, args.apply),
+                 lambda: moves.as_table(outcome))
+    if outcome.fits:
         return CLEAN
-    return DIFFERENT if found.plan.moves and not args.apply else UNCHECKED
+    return DIFFERENT if outcome.plan.moves and not args.apply else UNCHECKED
 
 
 def _heal(difference: snapshot.Difference,

@@ -124,12 +124,12 @@ def largest(host: Host, vcpus: int, period_us: int, max_moves: int
     high = host.state.cap // _STEP_PPM + 1
     while high - low > 1:
         middle = (low + high) // 2
-        found = plan(host, Request(vcpus, share(
+        outcome = plan(host, Request(vcpus, share(
             middle * _STEP_PPM, period_us), max_moves))
-        if found.plan.moves is None:
+        if outcome.plan.moves is None:
             high = middle
         else:
-            best, low = found, middle
+            best, low = outcome, middle
     if best is None:
         raise _cannot(host.name, f'a share of 0.01 for each of {vcpus} vCPUs '
                       f'does not fit, whatever moves')
@@ -142,7 +142,7 @@ def share(ppm: int, period_us: int) -> reservation.Reservation:
         -(-ppm * period_us // reservation.PPM), period_us)
 
 
-def apply(found: Outcome, tell: Callable[[arrangement.Move], None]
+def apply(outcome: Outcome, tell: Callable[[arrangement.Move], None]
           ) -> Outcome:
     """Makes the moves of a plan, one after another.
 
@@ -150,17 +150,17 @@ def apply(found: Outcome, tell: Callable[[arrangement.Move], None]
     :returns: the outcome; the moves that were made stay made
     """
     made: list[arrangement.Move] = []
-    for move in found.plan.moves or ():
+    for move in outcome.plan.moves or ():
         try:
-            remote.call(found.host.name, found.host.cell, 'rt_move_vcpu',
+            remote.call(outcome.host.name, outcome.host.cell, 'rt_move_vcpu',
                         _OLDER, uuid=move.claim, source=move.source,
                         target=move.target)
         except remote.Refused as error:
             return dataclasses.replace(
-                found, made=tuple(made), trouble=str(error))
+                outcome, made=tuple(made), trouble=str(error))
         made.append(move)
         tell(move)
-    return dataclasses.replace(found, made=tuple(made))
+    return dataclasses.replace(outcome, made=tuple(made))
 
 
 def _cannot(name: str, reason: str) -> exception.CannotDefragment:

@@ -40,13 +40,13 @@ def sentence(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def noted(sentences: list[str], what: str) -> Iterator[None]:
+def noted(sentences: list[str], subject: str) -> Iterator[None]:
     """Catches a known error and adds a sentence, so that the command goes on.
 
     :param sentences: the list to which the sentence is added
-    :param what: what was read or done, as the beginning of the sentence
+    :param subject: what was read or done, as the beginning of the sentence
     """
     try:
         yield
     except ERRORS as error:
-        sentences.append(f'{what}: {sentence(error)}')
+        sentences.append(f'{subject}: {sentence(error)}')

@@ -51,13 +51,13 @@ def describe(repair: snapshot.Repair | snapshot.Removal) -> str:
             f'{repair.consumer}')
 
 
-def concerning(found: Iterable[snapshot.Difference], consumer: str | None
-               ) -> list[snapshot.Difference]:
+def concerning(all_differences: Iterable[snapshot.Difference],
+               consumer: str | None) -> list[snapshot.Difference]:
     """Returns the differences that concern Placement or quotas.
 
     :param consumer: only differences of this consumer; None for all
     """
-    chosen = [difference for difference in found
+    chosen = [difference for difference in all_differences
               if difference.kind.startswith(
                   ('allocation.', 'claim.', 'quota.'))]
     if consumer is None:

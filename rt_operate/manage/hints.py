@@ -95,12 +95,12 @@ def sentence(instance: Any) -> str:
     :raises InvalidReservation: when the hints that are stored with it cannot
         be read, or are not valid with its flavor
     """
-    hints, held, wanted = _state(instance)
+    hints, present, wanted = _state(instance)
     pairs = ', '.join(f'{key}={value}'
                       for key, value in sorted(hints.items()))
     return (f'Server {instance.uuid}: hints: {pairs or "none"}; holds: '
-            f'{held or "nothing"}; at its next resize, migration or unshelve '
-            f'with this flavor: {wanted or "nothing"}.')
+            f'{present or "nothing"}; at its next resize, migration or '
+            f'unshelve with this flavor: {wanted or "nothing"}.')
 
 
 def as_json(instance: Any) -> str:
@@ -110,12 +110,12 @@ def as_json(instance: Any) -> str:
     :raises InvalidReservation: when the hints that are stored with it cannot
         be read, or are not valid with its flavor
     """
-    hints, held, wanted = _state(instance)
+    hints, present, wanted = _state(instance)
     return json.dumps({
         'server': instance.uuid,
         'hints': {key: value.number for key, value in
                   reservation.hint_values(hints).items()},
-        'holds': held and dataclasses.asdict(held),
+        'holds': present and dataclasses.asdict(present),
         'next': wanted and dataclasses.asdict(wanted)}, indent=2)
 
 

@@ -160,12 +160,12 @@ def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
     dedicated: frozenset[int] = frozenset()
     with contextlib.suppress(ValueError):
         dedicated = parse(view.options.cpu_dedicated_set or '')
-    for what, wrong in (
+    for why, wrong in (
             ('that are not online', ids.difference(view.host.online)),
             ('that reservations may use', ids & chosen(view)),
             ('that Nova dedicates to servers', ids & dedicated)):
         if wrong:
-            return f'has the CPUs {cpulist.format_ids(sorted(wrong))} {what}'
+            return f'has the CPUs {cpulist.format_ids(sorted(wrong))} {why}'
     return ''
 
 

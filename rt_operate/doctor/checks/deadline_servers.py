@@ -40,14 +40,14 @@ def fair_share(host: host_files.Host) -> int:
         return 0
 
 
-def unseen(view: doctor_view.View, name: str, what: str, why: str
+def unseen(view: doctor_view.View, name: str, subject: str, why: str
            ) -> findings.Finding:
     """Returns a finding about a value that debugfs does not show.
 
-    :param what: the subject of the sentence
+    :param subject: the subject of the sentence
     :param why: the reason, as a clause
     """
-    text = f'{what} is not known: {why}'
+    text = f'{subject} is not known: {why}'
     if view.by_timer:
         return findings.warning(
             name, f'{text}.', 'Mount debugfs and run this command as root; '

@@ -85,22 +85,22 @@ def limit(view: doctor_view.View) -> Iterator[findings.Finding]:
         return
     others = [f'{guest} ({_text(limits)})' for guest in guests
               if not _matches(limits := _limits(view, guest), wanted)]
-    what = f'[nova_rt] emulator_max_share is {_text({wanted})}'
+    text = f'[nova_rt] emulator_max_share is {_text({wanted})}'
     if others:
         yield findings.warning(
-            _LIMIT, f'{what}, but emulator or I/O threads have another limit: '
+            _LIMIT, f'{text}, but emulator or I/O threads have another limit: '
             f'{findings.first_few(others)}.',
             'libvirt sets the limit when a server starts: reboot these '
             'servers hard, or stop and start them.')
     elif wanted is not None:
         yield findings.ok(
-            _LIMIT, f'{what}, and the emulator and I/O threads of '
+            _LIMIT, f'{text}, and the emulator and I/O threads of '
             f'{findings.count(len(guests), "server")} have this limit.')
 
 
 def _matches(limits: set[float | None], wanted: float | None) -> bool:
-    return all(found is wanted if found is None or wanted is None
-               else abs(found - wanted) <= _ROUNDED for found in limits)
+    return all(value is wanted if value is None or wanted is None
+               else abs(value - wanted) <= _ROUNDED for value in limits)
 
 
 def _text(limits: set[float | None]) -> str:

@@ -99,12 +99,12 @@ def free(view: doctor_view.View) -> Iterator[findings.Finding]:
             or not view.interface.inherits):
         return
     top = view.groups.get(view.groups.partition)
-    found = [group.path for group in view.groups.below(
+    containers = [group.path for group in view.groups.below(
         view.groups.partition) if _is_free(view.groups, group)]
-    if found and top is not None and top.budget:
+    if containers and top is not None and top.budget:
         yield findings.warning(
             'orphans.free', f'Containers without a reservation may run in '
-            f'real time: {findings.first_few(found)}.', _AUDIT)
+            f'real time: {findings.first_few(containers)}.', _AUDIT)
     else:
         yield findings.ok('orphans.free', 'No container without a '
                           'reservation may run in real time.')
@@ -119,10 +119,10 @@ def _is_free(groups: kernel_groups.Groups, group: kernel_groups.Group
     """
     above = group
     while not above.configured and above.path != groups.partition:
-        found = groups.get(posixpath.dirname(above.path))
-        if found is None:
+        parent = groups.get(posixpath.dirname(above.path))
+        if parent is None:
             return False
-        above = found
+        above = parent
     return (above.path == groups.partition
             and not _OF_MACHINES.fullmatch(posixpath.basename(group.path))
             and groups.occupied(group.path))

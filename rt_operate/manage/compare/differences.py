@@ -47,9 +47,9 @@ def _strangers(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
 def _server(host: snapshot.HostSnapshot, holding: snapshot.Holding
             ) -> Iterator[snapshot.Difference]:
     """Compares the claims of one server with the reservation it asks for."""
-    def differs(kind: str, found: str, wanted: str, remedy: str
+    def differs(kind: str, present: str, wanted: str, remedy: str
                 ) -> snapshot.Difference:
-        return snapshot.Difference(kind, host.name, holding.server, found,
+        return snapshot.Difference(kind, host.name, holding.server, present,
                                    wanted, remedy)
 
     if holding.trouble:

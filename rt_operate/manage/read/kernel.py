@@ -221,20 +221,20 @@ def _thread_leaf(group: str, thread: int, wanted: base.Budget | None,
     :param soft: whether the vCPU may also have a longer runtime
     """
     policy = sched.get(thread)
-    held = None
+    budget = None
     if policy.is_deadline:
         # With global EDF the scheduler chooses the pCPU of the thread.
         pinned = os.sched_getaffinity(thread)
         ids = (wanted.runtime_us if wanted and len(pinned) > 1
                else sorted(pinned)[:1])
-        held = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
-                           policy.period // 1000)
-        if soft and wanted and _is_above(held, wanted):
-            wanted = held
-    return snapshot.Leaf(f'{group}, thread {thread}', wanted, held)
+        budget = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
+                             policy.period // 1000)
+        if soft and wanted and _is_above(budget, wanted):
+            wanted = budget
+    return snapshot.Leaf(f'{group}, thread {thread}', wanted, budget)
 
 
-def _is_above(held: base.Budget, wanted: base.Budget) -> bool:
-    return held.period_us == wanted.period_us and all(
-        held.runtime_us.get(cpu, 0) >= runtime
+def _is_above(budget: base.Budget, wanted: base.Budget) -> bool:
+    return budget.period_us == wanted.period_us and all(
+        budget.runtime_us.get(cpu, 0) >= runtime
         for cpu, runtime in wanted.runtime_us.items())

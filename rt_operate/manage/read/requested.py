@@ -16,24 +16,25 @@ from nova_rt.services.compute import claims
 from nova_rt.services.compute import request
 
 
-def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
+def reservation_of(instance: Any, flavor: Any,
+                   server_claims: Sequence[claims.RTClaim]
                    ) -> tuple[reservation.Reservation | None, str]:
     """Returns the reservation, or None and why it is not valid.
 
     :param flavor: in a resize the old or the new flavor
-    :param held: the claims of the server that can be read
+    :param server_claims: the claims of the server that can be read
     """
     try:
         return reservation.from_flavor_and_hints(
-            flavor.extra_specs, _hints(instance, flavor, held)), ''
+            flavor.extra_specs, _hints(instance, flavor, server_claims)), ''
     except (exception.InvalidReservation, ValueError, TypeError) as error:
         return None, exception.clause(error)
 
 
-def _hints(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
+def _hints(instance: Any, flavor: Any, server_claims: Sequence[claims.RTClaim]
            ) -> Mapping[str, Any]:
     noted = request.read_note(instance, flavor)
     if noted is not None:
         return noted
     # A stale write of the metadata may have lost the note.
-    return held[0].hints if held else {}
+    return server_claims[0].hints if server_claims else {}
