@@ -113,10 +113,10 @@ class Problem:
 class Place:
     """The place that is being read, which collects its problems.
 
-    :ivar found: the list to which problems are added
+    :ivar problems: the list to which problems are added
     """
 
-    found: list[Problem]
+    problems: list[Problem]
     file: str
     vdu: str | None = None
     policy: str | None = None
@@ -127,7 +127,7 @@ class Place:
 
     def has_problem(self) -> bool:
         """Tells whether the VDU of this place has a problem."""
-        return any(one.vdu == self.vdu for one in self.found)
+        return any(one.vdu == self.vdu for one in self.problems)
 
     def add(self, key: Any, value: Any, rule: str, advice: str) -> None:
         """Adds a problem of a value."""
@@ -142,10 +142,10 @@ class Place:
 
     def put(self, one: Problem) -> None:
         """Adds a problem; the last says that there are more than MOST."""
-        if len(self.found) < MOST:
-            self.found.append(one)
-        elif len(self.found) == MOST:
-            self.found.append(Problem(
+        if len(self.problems) < MOST:
+            self.problems.append(one)
+        elif len(self.problems) == MOST:
+            self.problems.append(Problem(
                 self.file, f'only the first {MOST} problems are shown',
                 'correct these first'))
 

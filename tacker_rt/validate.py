@@ -39,18 +39,18 @@ def validate(path: str, request: tacker_request.Request = _NO_REQUEST,
         the folder of the VNFD
     :raises InvalidVnfd: when there is nothing to read
     """
-    found: list[problem.Problem] = []
+    problems: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
             file_problems: list[problem.Problem] = []
             _check_vnfd(file, request, file_problems, root)
-            found += file_problems
+            problems += file_problems
     elif os.path.isdir(path) or not path.endswith(_YAML):
-        with csar.opened(path, found) as package:
-            _check_package(package, request, found)
+        with csar.opened(path, problems) as package:
+            _check_package(package, request, problems)
     else:
-        _check_vnfd(path, request, found, root)
-    return list(dict.fromkeys(found))
+        _check_vnfd(path, request, problems, root)
+    return list(dict.fromkeys(problems))
 
 
 def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
@@ -59,10 +59,10 @@ def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
 
     :raises InvalidVnfd: when there is nothing to read
     """
-    found: list[problem.Problem] = []
+    problems: list[problem.Problem] = []
     if path.endswith(_YAML) or (os.path.isdir(path)
                                 and not csar.is_package(path)):
-        return found
+        return problems
     with csar.opened(path, []) as package:
         entry = metadata.entry(package)
         templates = _templates(package, entry, [])
@@ -71,8 +71,8 @@ def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
         for flavour in _flavours(used):
             vdus, _ = descriptor.examine(
                 used, flavour=flavour, request=request.for_flavour(flavour))
-            basehot.warn(package, flavour, vdus, found)
-    return found
+            basehot.warn(package, flavour, vdus, problems)
+    return problems
 
 
 def _vnfds(path: str) -> list[str]:
@@ -105,7 +105,7 @@ def _split(path: str, root: str | None) -> tuple[str, str]:
 
 
 def _check_vnfd(path: str, request: tacker_request.Request,
-                found: list[problem.Problem], root: str | None) -> None:
+                problems: list[problem.Problem], root: str | None) -> None:
     """Checks a VNFD and the files that it imports, if they exist."""
     folder, top = _split(path, root)
     templates: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def _check_vnfd(path: str, request: tacker_request.Request,
     while waiting:
         file = waiting.pop()
         name = os.path.join(folder, file)
-        template = _loaded(name, _read(name, found), found)
+        template = _loaded(name, _read(name, problems), problems)
         if template is None:
             continue
         templates[name] = template
@@ -121,33 +121,33 @@ def _check_vnfd(path: str, request: tacker_request.Request,
             try:
                 exists = typefiles.local(pathlib.Path(folder), file, target)
             except exception.InvalidVnfd as error:
-                found.append(dataclasses.replace(
+                problems.append(dataclasses.replace(
                     error.kwargs['problem'], file=name))
                 continue
             imported = typefiles.below(file, target)
             if exists and os.path.join(folder, imported) not in templates:
                 waiting.append(imported)
     for flavour in _flavours(templates) or (None,):
-        found += descriptor.examine(templates, flavour=flavour,
-                                    request=request.for_flavour(flavour))[1]
+        problems += descriptor.examine(templates, flavour=flavour,
+                                       request=request.for_flavour(flavour))[1]
 
 
 def _flavours(templates: Mapping[str, Any]) -> list[str]:
     return sorted(set(topology.flavours(templates).values()))
 
 
-def _read(path: str, found: list[problem.Problem]) -> bytes | None:
+def _read(path: str, problems: list[problem.Problem]) -> bytes | None:
     try:
         return files.read(path, path)
     except exception.InvalidVnfd as error:
-        found.append(error.kwargs['problem'])
+        problems.append(error.kwargs['problem'])
         return None
 
 
-def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
+def _loaded(name: str, data: bytes | None, problems: list[problem.Problem]
             ) -> Any:
     """Returns a parsed service template; None if it cannot be parsed."""
-    place = problem.Place(found, name)
+    place = problem.Place(problems, name)
     template = None if data is None else yamlfile.load(place, data)
     if isinstance(template, dict) and _VERSION not in template:
         place.say('the key is missing', 'write it as the first key of the '
@@ -164,24 +164,24 @@ def _imports(template: Any) -> list[str]:
 
 
 def _check_package(package: csar.Package, request: tacker_request.Request,
-                   found: list[problem.Problem]) -> None:
-    metadata.check(package, found)
+                   problems: list[problem.Problem]) -> None:
+    metadata.check(package, problems)
     entry = metadata.entry(package)
-    templates = _templates(package, entry, found)
+    templates = _templates(package, entry, problems)
     used = _used(entry, templates)
     _check_flavours(package, {package.name(member): templates[member]
-                              for member in used}, request, found)
-    _check_policies(package, templates, found)
+                              for member in used}, request, problems)
+    _check_policies(package, templates, problems)
     for member in _reached(entry, templates):
         if isinstance(templates[member], dict):
-            references.check(package, member, templates[member], found)
-    if not found and entry in templates:
-        onboarding.check(problem.Place(found, package.path), entry,
+            references.check(package, member, templates[member], problems)
+    if not problems and entry in templates:
+        onboarding.check(problem.Place(problems, package.path), entry,
                          {**_added(package, templates), **templates})
 
 
 def _check_policies(package: csar.Package, templates: Mapping[str, Any],
-                    found: list[problem.Problem]) -> None:
+                    problems: list[problem.Problem]) -> None:
     """Checks that the types of our policies are imported.
 
     tosca-parser fails without naming the policy if they are not.
@@ -194,13 +194,13 @@ def _check_policies(package: csar.Package, templates: Mapping[str, Any],
                              member, template in templates.items()}, [])
     for policy in parts.policies:
         if policies.is_ours(policy.type) and policy.type not in parts.parents:
-            dataclasses.replace(policy.place, found=found).add(
+            dataclasses.replace(policy.place, problems=problems).add(
                 'type', policy.type, 'no imported file defines this type',
                 f'import {typefiles.POLICIES}, which tacker-rt pack adds')
 
 
 def _templates(package: csar.Package, entry: str | None,
-               found: list[problem.Problem]) -> dict[str, Any]:
+               problems: list[problem.Problem]) -> dict[str, Any]:
     """Returns the templates in Definitions and all that they import.
 
     :returns: templates by their path in the package
@@ -209,14 +209,15 @@ def _templates(package: csar.Package, entry: str | None,
     if entry in package.members and entry not in waiting:
         waiting.append(entry)
     if not waiting:
-        problem.Place(found, package.path).say(
+        problem.Place(problems, package.path).say(
             f'{csar.DEFINITIONS} has no YAML files',
             'put the VNFD into this folder')
     templates: dict[str, Any] = {}
     while waiting:
         member = waiting.pop(0)
-        place = problem.Place(found, package.name(member))
-        template = _loaded(place.file, package.read(member, found), found)
+        place = problem.Place(problems, package.name(member))
+        template = _loaded(
+            place.file, package.read(member, problems), problems)
         if template is None or member in templates:
             continue
         templates[member] = template
@@ -277,27 +278,27 @@ def _added(package: csar.Package, templates: Mapping[str, Any]
 
 def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
                     request: tacker_request.Request,
-                    found: list[problem.Problem]) -> None:
+                    problems: list[problem.Problem]) -> None:
     flavours = _flavours(templates)
-    basehot.check_folders(package, flavours, found)
+    basehot.check_folders(package, flavours, problems)
     for flavour in flavours or (None,):
-        vdus, problems = descriptor.examine(
+        vdus, own_problems = descriptor.examine(
             templates, flavour=flavour, request=request.for_flavour(flavour))
-        found += problems
-        basehot.check_absent(package, vdus, found)
+        problems += own_problems
+        basehot.check_absent(package, vdus, problems)
         if flavour is not None:
-            basehot.check(package, flavour, vdus, found)
+            basehot.check(package, flavour, vdus, problems)
     if any(member.startswith(csar.BASE_HOT + '/')
            for member in package.members):
-        _check_types(templates, found)
+        _check_types(templates, problems)
 
 
-def _check_types(templates: Mapping[str, Any], found: list[problem.Problem]
+def _check_types(templates: Mapping[str, Any], problems: list[problem.Problem]
                  ) -> None:
     """Checks the types of VDUs, which the v2 API compares as text."""
     for part in topology.gather(templates, []).vdus.values():
         if part.type != topology.SOL001_VDU:
-            problem.Place(found, part.place.file, part.name).add(
+            problem.Place(problems, part.place.file, part.name).add(
                 'type', part.type, 'the v2 API only recognizes VDUs of the '
                 f'type {topology.SOL001_VDU}', 'use this type itself, not a '
                 'type derived from it')

@@ -202,8 +202,8 @@ class _Reader:
         """Reads nova_extra_specs, which heat-translator returns as a text."""
         place = problem.Place([], 'VNFD', name)
         specs = yamlfile.load(place, text.encode())
-        if place.found:
-            raise exception.InvalidVnfd(problem=place.found[0])
+        if place.problems:
+            raise exception.InvalidVnfd(problem=place.problems[0])
         return specs
 
 

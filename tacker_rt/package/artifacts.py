@@ -67,7 +67,7 @@ def _check(package: csar.Package, place: problem.Place,
                   'remove the artifact, or add the file')
     else:
         made = hashlib.new(algorithm.lower().replace('-', ''))
-        if (package.feed(source, made.update, place.found)
+        if (package.feed(source, made.update, place.problems)
                 and made.hexdigest() != listed):
             place.add(_HASH, listed, f'{problem.name(source)} has another '
                       f'hash', f'write {made.hexdigest()}')

@@ -30,23 +30,23 @@ _QUIET = problem.Place([], '')
 
 
 def check_folders(package: csar.Package, flavours: list[str],
-                  found: list[problem.Problem]) -> None:
+                  problems: list[problem.Problem]) -> None:
     """Checks that each flavour has a folder of templates, and vice versa."""
     prefix = csar.BASE_HOT + '/'
     folders = {member.split('/')[1] for member in package.members
                if member.startswith(prefix) and member.count('/') > 1}
     for folder in sorted(folders - set(flavours)):
-        problem.Place(found, package.name(prefix + folder)).say(
+        problem.Place(problems, package.name(prefix + folder)).say(
             'Definitions has no deployment flavour of this name',
             problem.nearest(folder, flavours))
     for flavour in sorted(set(flavours) - folders) if folders else ():
-        problem.Place(found, package.name(prefix + flavour)).say(
+        problem.Place(problems, package.name(prefix + flavour)).say(
             'the deployment flavour has no template',
             'put a template into this folder')
 
 
 def check(package: csar.Package, flavour: str, vdus: Vdus,
-          found: list[problem.Problem]) -> None:
+          problems: list[problem.Problem]) -> None:
     """Checks the templates of one deployment flavour, if there are any."""
     folder = f'{csar.BASE_HOT}/{flavour}'
     tops = package.in_folder(folder)
@@ -54,7 +54,7 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
     if not tops and not nested:
         return
     if len(tops) != 1:
-        problem.Place(found, package.name(folder)).say(
+        problem.Place(problems, package.name(folder)).say(
             f'the folder has {len(tops)} templates, but Tacker takes only '
             f'one of them', 'keep one template in the folder, and move the '
             'templates that it uses to the folder nested')
@@ -62,8 +62,8 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
     flavors: set[str] = set()
     files = {member.rpartition('/')[2] for member in nested}
     for member in (*tops, *nested):
-        place = problem.Place(found, package.name(member))
-        data = package.read(member, found)
+        place = problem.Place(problems, package.name(member))
+        data = package.read(member, problems)
         template = data and yamlfile.load(place, data)
         if isinstance(template, dict):
             servers |= _check_template(place, template, vdus, files)
@@ -74,7 +74,7 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
                       'write the template as a mapping')
     for vdu in vdus.values() if tops else ():
         if vdu.hints:
-            _check_vdu(problem.Place(found, package.name(folder), vdu.name),
+            _check_vdu(problem.Place(problems, package.name(folder), vdu.name),
                        vdu, servers, flavors)
 
 
@@ -123,7 +123,7 @@ def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],
 
 
 def check_absent(package: csar.Package, vdus: Vdus,
-                 found: list[problem.Problem]) -> None:
+                 problems: list[problem.Problem]) -> None:
     """Checks that a package without templates for Heat reserves nothing.
 
     Only heat-translator would read its reservations.
@@ -136,7 +136,7 @@ def check_absent(package: csar.Package, vdus: Vdus,
         return
     for vdu in vdus.values():
         if vdu.hints:
-            problem.Place(found, package.path, vdu.name).say(
+            problem.Place(problems, package.path, vdu.name).say(
                 f'the reservation has no effect: the package has no '
                 f'{csar.BASE_HOT}, and Terraform, Helm and Kubernetes do '
                 'not know reservations', 'remove the reservation')

@@ -59,23 +59,25 @@ class Package:
         """Returns the name of a member for messages."""
         return f'{self.path}/{member}'
 
-    def read(self, member: str, found: list[problem.Problem]) -> bytes | None:
+    def read(self, member: str, problems: list[problem.Problem]
+             ) -> bytes | None:
         """Returns the content of a member.
 
-        :returns: None if it cannot be read, with the problem in *found*
+        :returns: None if it cannot be read, with the problem in *problems*
         """
         parts: list[bytes] = []
-        if not self.feed(member, parts.append, found, files.MAX_BYTES):
+        if not self.feed(member, parts.append, problems, files.MAX_BYTES):
             return None
         return b''.join(parts)
 
     def feed(self, member: str, take: Callable[[bytes], None],
-             found: list[problem.Problem], limit: int = MAX_UNPACKED) -> bool:
+             problems: list[problem.Problem], limit: int = MAX_UNPACKED
+             ) -> bool:
         """Passes the content of a member to *take*, in parts.
 
-        :returns: False if it cannot be read, with the problem in *found*
+        :returns: False if it cannot be read, with the problem in *problems*
         """
-        place = problem.Place(found, self.name(member))
+        place = problem.Place(problems, self.name(member))
         size = 0
         try:
             with self._open(member) as stream:
@@ -101,13 +103,13 @@ class Package:
 
 
 @contextlib.contextmanager
-def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
-    """Opens a package; problems of its members are added to *found*.
+def opened(path: str, problems: list[problem.Problem]) -> Iterator[Package]:
+    """Opens a package; problems of its members are added to *problems*.
 
     :raises InvalidVnfd: when the package cannot be read at all
     """
     if os.path.isdir(path):
-        yield _directory(path, found)
+        yield _directory(path, problems)
         return
     try:
         _check_size(path)
@@ -116,7 +118,7 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
         raise _failed(path, f'this is not a CSAR ({_reason(error)})'
                       ) from error
     with archive:
-        yield _archive(path, archive, found)
+        yield _archive(path, archive, problems)
 
 
 def _check_size(path: str) -> None:
@@ -152,8 +154,8 @@ def _reason(error: Exception) -> str:
 
 
 def _archive(path: str, archive: zipfile.ZipFile,
-             found: list[problem.Problem]) -> Package:
-    place = problem.Place(found, path)
+             problems: list[problem.Problem]) -> Package:
+    place = problem.Place(problems, path)
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MAX_MEMBERS:
         # An archive can lie about the number of its members.
@@ -185,8 +187,8 @@ def _odd(info: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]
     return None
 
 
-def _directory(path: str, found: list[problem.Problem]) -> Package:
-    place = problem.Place(found, path)
+def _directory(path: str, problems: list[problem.Problem]) -> Package:
+    place = problem.Place(problems, path)
     members = []
     root = os.path.realpath(path)
     for folder, _, names in os.walk(path):

@@ -13,18 +13,18 @@ _FILES = (_ENTRY, _MANIFEST, 'ETSI-Entry-Licenses',
           'ETSI-Entry-Change-Log')
 
 
-def check(package: csar.Package, found: list[problem.Problem]) -> None:
+def check(package: csar.Package, problems: list[problem.Problem]) -> None:
     """Checks that TOSCA.meta has what Tacker needs.
 
     A directory may lack the file, because ``tacker-rt pack`` writes it.
     """
     if csar.META not in package.members:
         if package.packed and entry(package) is None:
-            problem.Place(found, package.path).say(
+            problem.Place(problems, package.path).say(
                 f'{csar.META} is missing', 'make the CSAR with tacker-rt pack')
         return
-    place = problem.Place(found, package.name(csar.META))
-    text = _text(package, csar.META, found)
+    place = problem.Place(problems, package.name(csar.META))
+    text = _text(package, csar.META, problems)
     if text is None:
         return
     entries = _entries(place, text)
@@ -37,7 +37,7 @@ def check(package: csar.Package, found: list[problem.Problem]) -> None:
     artifacts.check(package, place, text)
     manifest = dict(entries).get(_MANIFEST)
     if manifest in package.members:
-        _check_manifest(package, manifest, found)
+        _check_manifest(package, manifest, problems)
 
 
 def entry(package: csar.Package) -> str | None:
@@ -60,25 +60,25 @@ def manifest(package: csar.Package) -> str | None:
     return tops[0] if len(tops) == 1 else None
 
 
-def _text(package: csar.Package, member: str, found: list[problem.Problem]
+def _text(package: csar.Package, member: str, problems: list[problem.Problem]
           ) -> str | None:
-    data = package.read(member, found)
+    data = package.read(member, problems)
     try:
         return None if data is None else data.decode()
     except UnicodeDecodeError:
-        problem.Place(found, package.name(member)).say(
+        problem.Place(problems, package.name(member)).say(
             'the file is not UTF-8 text', 'save the file as UTF-8')
         return None
 
 
 def _check_manifest(package: csar.Package, member: str,
-                    found: list[problem.Problem]) -> None:
-    place = problem.Place(found, package.name(member))
+                    problems: list[problem.Problem]) -> None:
+    place = problem.Place(problems, package.name(member))
     if not member.lower().endswith('.mf'):
         place.say('the name of a manifest must end in .mf',
                   'rename the file')
         return
-    text = _text(package, member, found)
+    text = _text(package, member, problems)
     if text is not None:
         artifacts.check(package, place, text)
 

@@ -47,15 +47,15 @@ def directory(path: Path, etsi: Path | None = None,
         manifest does not list
     :raises InvalidVnfd: when the directory cannot be packed
     """
-    found: list[problem.Problem] = []
-    with csar.opened(str(path), found) as package:
+    problems: list[problem.Problem] = []
+    with csar.opened(str(path), problems) as package:
         definitions = package.in_folder(csar.DEFINITIONS)
         members: Members = {
             name: path / name for name in package.members
             if _LEFT_OUT not in name.split('/')}
         manifest = metadata.manifest(package)
-    if found:
-        raise exception.InvalidVnfd(problem=found[0])
+    if problems:
+        raise exception.InvalidVnfd(problem=problems[0])
     if not definitions:
         raise _error(path.name, f'{csar.DEFINITIONS} has no YAML files',
                      'put the VNFD into this folder')

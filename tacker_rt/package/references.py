@@ -24,13 +24,13 @@ Nodes = Mapping[Any, Any]
 
 
 def check(package: csar.Package, member: str, template: Mapping[Any, Any],
-          found: list[problem.Problem]) -> None:
-    """Adds a problem to *found* for each file that is missing."""
+          problems: list[problem.Problem]) -> None:
+    """Adds a problem to *problems* for each file that is missing."""
     quiet = problem.Place([], '')
     nodes = {name: node for name, node in quiet.section(
         dict(template), 'topology_template', 'node_templates').items()
         if isinstance(node, dict)}
-    place = problem.Place(found, package.name(member))
+    place = problem.Place(problems, package.name(member))
     named = [(f'{name}.{key}', file) for name, node in nodes.items()
              for key, file in _named(place, str(name), node)]
     if _calls_an_artifact(nodes):

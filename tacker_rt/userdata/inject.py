@@ -116,11 +116,11 @@ def _section(parent: Any, key: str) -> dict[Any, Any]:
 
     :raises InvalidVnfd: when the value is not a mapping
     """
-    found: list[problem.Problem] = []
-    section = problem.Place(found, 'BaseHOT').section(
+    problems: list[problem.Problem] = []
+    section = problem.Place(problems, 'BaseHOT').section(
         parent if isinstance(parent, dict) else {key: parent}, key)
-    if found:
-        raise exception.InvalidVnfd(problem=found[0])
+    if problems:
+        raise exception.InvalidVnfd(problem=problems[0])
     return section
 
 

@@ -50,14 +50,14 @@ Request = Mapping[str, Any] | Iterable[Asked]
 
 
 def read(parts: topology.Topology, request: Request,
-         found: list[problem.Problem]
+         problems: list[problem.Problem]
          ) -> dict[str, list[statements.Statement]]:
     """Returns the statements of requests by VDU, the strongest first."""
     sources = ([Asked(REQUEST, request)] if isinstance(request, Mapping)
                else list(request))
     values: dict[str, dict[str, dict[str, Any]]] = {}
     for source in sources:
-        place = problem.Place(found, source.where)
+        place = problem.Place(problems, source.where)
         _check_places(place, source.parameters)
         place.section(dict(source.parameters), *_PATH)
         for vdu, key, value in source.wishes():
@@ -65,10 +65,10 @@ def read(parts: topology.Topology, request: Request,
     stated = {}
     for vdu, by_place in values.items():
         wishes = list(_statements(
-            found, vdu, by_place,
+            problems, vdu, by_place,
             [source.where for source in reversed(sources)]))
         if wishes and vdu not in parts.vdus:
-            (wishes[0].place or problem.Place(found, REQUEST)).say(
+            (wishes[0].place or problem.Place(problems, REQUEST)).say(
                 'the VNFD has no such VDU', problem.nearest(vdu, parts.vdus))
         elif wishes:
             stated[vdu] = wishes
@@ -92,13 +92,13 @@ def _lay(by_place: dict[str, dict[str, Any]], where: str, key: str,
         by_place.setdefault(where, {})[key] = value
 
 
-def _statements(found: list[problem.Problem], vdu: str,
+def _statements(problems: list[problem.Problem], vdu: str,
                 by_place: Mapping[str, Mapping[str, Any]],
                 places: Iterable[str]) -> Iterator[statements.Statement]:
     inputs = tosca_inputs.Inputs({}, {})
     for where in places:
         statement = statements.read(
-            problem.Place(found, where, vdu), statements.REQUEST,
+            problem.Place(problems, where, vdu), statements.REQUEST,
             by_place.get(where, {}), inputs.resolve)
         if statement is not None:
             yield statement

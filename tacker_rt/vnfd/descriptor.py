@@ -114,10 +114,10 @@ def read_package(files: Mapping[str, Any], *, flavour: str | None = None,
         another flavour are left out
     :raises InvalidVnfd: when there is a problem; names the first one
     """
-    vdus, found = examine(files, flavour=flavour, inputs=inputs,
-                          request=request)
-    if found:
-        raise exception.InvalidVnfd(problem=found[0])
+    vdus, problems = examine(files, flavour=flavour, inputs=inputs,
+                             request=request)
+    if problems:
+        raise exception.InvalidVnfd(problem=problems[0])
     return vdus
 
 
@@ -126,22 +126,22 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
             request: asked.Request | None = None
             ) -> tuple[dict[str, Vdu], list[problem.Problem]]:
     """Returns the result of :func:`read_package`, and all problems."""
-    found: list[problem.Problem] = []
+    problems: list[problem.Problem] = []
     if flavour is not None:
         files = topology.select_flavour(files, flavour)
-    parts = topology.gather(files, found)
+    parts = topology.gather(files, problems)
     values = tosca_inputs.Inputs(parts.inputs, inputs or {})
     stated = policies.read(parts, values)
     workloads = policies.workloads(parts, values)
-    wishes = asked.read(parts, request or {}, found)
+    wishes = asked.read(parts, request or {}, problems)
     vdus = {}
     for name, part in parts.vdus.items():
         own = node.read(part, values)
         stack = [*wishes.get(name, ()), *stated.get(name, ()),
                  *own.statements]
         vdus[name] = _combine(part, own, stack, workloads.get(name, {}))
-    unread.find_unread(files, parts, found)
-    return vdus, list(dict.fromkeys(found))
+    unread.find_unread(files, parts, problems)
+    return vdus, list(dict.fromkeys(problems))
 
 
 def _combine(part: topology.Part, own: node.Node,

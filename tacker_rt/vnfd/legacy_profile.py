@@ -39,8 +39,8 @@ def leave_out(template: dict[Any, Any], file: str
 
     :returns: a warning for each part
     """
-    found: list[problem.Problem] = []
-    place = problem.Place(found, file)
+    problems: list[problem.Problem] = []
+    place = problem.Place(problems, file)
     topology = place.section(template, 'topology_template')
     nodes = place.section(topology, 'node_templates')
     for name, node in list(nodes.items()):
@@ -51,7 +51,7 @@ def leave_out(template: dict[Any, Any], file: str
             _leave_properties(place.for_vdu(str(name)), node)
     _leave_policies(place, topology)
     _leave_groups(place, topology)
-    return found
+    return problems
 
 
 def _warn(place: problem.Place, key: str, part: str) -> None:

@@ -74,20 +74,22 @@ def check(place: problem.Place, specs: Mapping[str, str], hints: Any,
     :param flavor: the flavor that the VDU names
     :param carrier: the statement that names the carrier
     """
-    for key, (name, what) in _FLAVOR_ONLY.items():
+    for key, (name, subject) in _FLAVOR_ONLY.items():
         if key in specs:
-            _check(place, key, name, what, specs[key], hints, flavor, carrier)
+            _check(place, key, name, subject, specs[key], hints, flavor,
+                   carrier)
 
 
-def _check(place: problem.Place, key: str, name: str, what: str, value: str,
+def _check(place: problem.Place, key: str, name: str, subject: str, value: str,
            hints: Any, flavor: str | None,
            carrier: statements.Statement | None) -> None:
     if flavor:
         place.add(name, value, f'the VDU names the flavor '
-                  f'{problem.name(flavor)}, and Nova reads the {what} from it',
+                  f'{problem.name(flavor)}, and Nova reads the {subject} '
+                  'from it',
                   f'set {key} in that flavor, and remove the key')
     elif not hints:
-        place.add(name, value, f'the VDU has a {what} but no reservation',
+        place.add(name, value, f'the VDU has a {subject} but no reservation',
                   'give both ' + ' and '.join(reservation.KEYS)
                   + ', or remove the key')
     elif carrier and carrier.carrier is statements.Carrier.HINTS:

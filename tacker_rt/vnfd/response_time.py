@@ -70,13 +70,13 @@ def read(place: problem.Place, properties: dict[Any, Any],
     :returns: None if there is no such runtime or a value is wrong, with the
         problems in *place*
     """
-    before = len(place.found)
+    before = len(place.problems)
     statements.check_names(place, _FORM, properties, _PROPERTIES)
     values = {key: _value(place, key, properties, inputs)
               for key in _PROPERTIES}
     period = statements.read_number(place, _FORM, statements.PERIOD,
                                     properties, inputs.known_value)
-    if len(place.found) > before or not isinstance(period, int):
+    if len(place.problems) > before or not isinstance(period, int):
         return None
     try:
         runtime = contended.smallest_runtime_us(

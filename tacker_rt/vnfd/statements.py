@@ -107,7 +107,7 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
     :returns: None if *raw* says nothing, or if something is wrong, with the
         problems in *place*
     """
-    before = len(place.found)
+    before = len(place.problems)
     check_names(place, form, raw, form.more)
     values: dict[str, int | Input] = {}
     for key in reservation.KEYS:
@@ -118,7 +118,7 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
     carrier = (_read_carrier(place, raw) if CARRIER_KEY in form.names
                else None)
     check_pair(place, values, form.names)
-    if len(place.found) > before or not (values or carrier):
+    if len(place.problems) > before or not (values or carrier):
         return None
     return Statement(form.source, values, carrier, place)
 

@@ -69,13 +69,13 @@ class Topology:
         return not _VDUS.isdisjoint(self.lineage(node_type))
 
 
-def gather(files: Mapping[str, Any], found: list[problem.Problem]
+def gather(files: Mapping[str, Any], problems: list[problem.Problem]
            ) -> Topology:
-    """Reads all files; adds problems to *found*."""
+    """Reads all files; adds problems to *problems*."""
     topology = Topology()
     usable = {}
     for file, template in files.items():
-        place = problem.Place(found, file)
+        place = problem.Place(problems, file)
         if not isinstance(template, dict):
             place.say('the file is not a service template',
                       'write a mapping with topology_template')

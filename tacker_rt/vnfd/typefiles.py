@@ -32,11 +32,11 @@ def load(path: Path) -> dict[Any, Any]:
     """
     place = problem.Place([], path.name)
     content = yamlfile.load(place, files.read(path, path.name))
-    if not place.found and not isinstance(content, dict):
+    if not place.problems and not isinstance(content, dict):
         place.say('the file is not a service template',
                   'write a mapping with topology_template')
-    if place.found:
-        raise exception.InvalidVnfd(problem=place.found[0])
+    if place.problems:
+        raise exception.InvalidVnfd(problem=place.problems[0])
     return content  # type: ignore[no-any-return]
 
 

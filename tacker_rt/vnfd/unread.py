@@ -33,13 +33,13 @@ _Path = tuple[Any, ...]
 
 
 def find_unread(files: Mapping[str, Any], parts: topology.Topology,
-                found: list[problem.Problem]) -> None:
-    """Adds a problem to *found* for each key that is not read."""
+                problems: list[problem.Problem]) -> None:
+    """Adds a problem to *problems* for each key that is not read."""
     own_policies = {policy.name for policy in parts.policies
                     if policies.is_ours(policy.type)}
     for file, template in files.items():
         if isinstance(template, dict):
-            place = problem.Place(found, file)
+            place = problem.Place(problems, file)
             body = {key: value for key, value in template.items()
                     if not _is_definition(key)}
             for path, key, value in keys(body, ()):

@@ -38,7 +38,7 @@ _PROPERTIES = {
 def read(place: problem.Place, properties: dict[Any, Any],
          inputs: tosca_inputs.Inputs) -> Mapping[str, str] | None:
     """Returns the hints by key; None with the problems in *place*."""
-    before = len(place.found)
+    before = len(place.problems)
     for key, value in properties.items():
         if key not in _PROPERTIES:
             place.add(key, value, 'the policy has no such key',
@@ -55,7 +55,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
         except rt_exception.InvalidWorkload as error:
             place.add(name, value, error.kwargs['rule'],
                       error.kwargs['advice'])
-    if not hints and len(place.found) == before:
+    if not hints and len(place.problems) == before:
         place.say('the policy sets nothing',
                   'give ' + ' or '.join(_PROPERTIES))
-    return hints if len(place.found) == before else None
+    return hints if len(place.problems) == before else None

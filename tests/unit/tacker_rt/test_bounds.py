@@ -74,7 +74,7 @@ class BoundsTest(base.BaseTestCase):
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         self.assertIsNone(yamlfile.load(place, data))
-        self.assertIn('the file has more than', str(place.found[0]))
+        self.assertIn('the file has more than', str(place.problems[0]))
         self.assertLess(tracemalloc.get_traced_memory()[1], 150 << 20)
 
     def test_members_are_counted_before_they_are_listed(self):
