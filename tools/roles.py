@@ -155,9 +155,9 @@ def _check(folder: pathlib.Path, role: Role, path: str, version: str) -> int:
     if excess or not role.extras and packages:
         raise Failure(f'it installs {", ".join(sorted(excess or packages))}')
     for command in _COMMANDS:
-        found = _run(folder, f'{command} --version').strip()
-        if found != f'{command} {version}' and version:
-            raise Failure(f'{command} --version prints {found}')
+        printed = _run(folder, f'{command} --version').strip()
+        if printed != f'{command} {version}' and version:
+            raise Failure(f'{command} --version prints {printed}')
     for command in role.starts:
         if role.prints not in _run(folder, command):
             raise Failure(f'{command} does not print {role.prints}')

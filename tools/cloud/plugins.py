@@ -53,7 +53,7 @@ def _build() -> dict[str, Any]:
 
 
 def _all() -> Iterable[metadata.EntryPoint]:
-    found: Any = metadata.entry_points()
+    points: Any = metadata.entry_points()
     # Python 3.11 has a dictionary of groups, later versions have a sequence.
-    return itertools.chain.from_iterable(dict.values(found)) if isinstance(
-        found, dict) else found
+    return itertools.chain.from_iterable(dict.values(points)) if isinstance(
+        points, dict) else points

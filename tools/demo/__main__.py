@@ -62,7 +62,7 @@ def reserve(demo: stage.Demo) -> None:
     with demo.step('noise', 'A noisy neighbour without a reservation'):
         demo.must('flavor create noisy --vcpus 2 --ram 256',
                   '-f value -c name')
-        demo.create('noisy', what='server create --flavor noisy '
+        demo.create('noisy', command='server create --flavor noisy '
                     f'--image {demo.kind.image} --nic none')
         demo.built()
         demo.measure('noise')
@@ -180,12 +180,12 @@ def run(demo: stage.Demo) -> None:
     clean_up(demo)
 
 
-def perform(act: acts.Act, found: report.Report, options: argparse.Namespace
-            ) -> None:
+def perform(act: acts.Act, demo_report: report.Report,
+            options: argparse.Namespace) -> None:
     """Performs one act, on a cloud of its own."""
     print(f'\n==== {act.title}', flush=True)
-    found.begin(act)
-    demo = stage.Demo(act, found)
+    demo_report.begin(act)
+    demo = stage.Demo(act, demo_report)
     # "up" itself removes a cloud that it cannot start, but not another cloud.
     bring_up(demo, options.full)
     try:

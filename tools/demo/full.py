@@ -36,7 +36,7 @@ def run(demo: stage.Demo) -> None:
     with demo.step('idle', 'The share on an idle host'):
         demo.measure('idle')
     with demo.step('noise', 'A noisy neighbour without a reservation'):
-        demo.create('noisy', what='server create --flavor noisy '
+        demo.create('noisy', command='server create --flavor noisy '
                     f'--image {demo.kind.image} --nic none')
         demo.built()
         demo.measure('noise')

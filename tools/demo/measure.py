@@ -17,7 +17,7 @@ PRIORITY = 99
 WINDOWS = 8
 
 
-def shares(found: Sequence[host.Server], seconds: float
+def shares(servers: Sequence[host.Server], seconds: float
            ) -> dict[str, float]:
     """Returns the share of each server, by its name.
 
@@ -27,17 +27,17 @@ def shares(found: Sequence[host.Server], seconds: float
     part of a period the server runs.
     """
     looks = sorted((moment, sign, number)
-                   for number, server in enumerate(found) if server.claim
+                   for number, server in enumerate(servers) if server.claim
                    for moment, sign in _window_edges(server.claim, seconds))
-    used, passed = [0] * len(found), [0] * len(found)
-    with watching(found) as usage:
+    used, passed = [0] * len(servers), [0] * len(servers)
+    with watching(servers) as usage:
         begin = time.monotonic_ns()
         for moment, sign, number in looks:
             time.sleep(max(0, begin + moment - time.monotonic_ns()) / 1e9)
             passed[number] += sign * time.monotonic_ns()
             used[number] += sign * usage()[number]
     return {server.name: used[number] / passed[number]
-            for number, server in enumerate(found) if server.claim}
+            for number, server in enumerate(servers) if server.claim}
 
 
 def _window_edges(claim: claims.RTClaim, seconds: float
@@ -52,7 +52,7 @@ def _window_edges(claim: claims.RTClaim, seconds: float
 
 
 @contextlib.contextmanager
-def watching(found: Sequence[host.Server]
+def watching(servers: Sequence[host.Server]
              ) -> Iterator[Callable[[], list[int]]]:
     """Gives a function that returns the CPU time of each server, in ns.
 
@@ -60,7 +60,7 @@ def watching(found: Sequence[host.Server]
     after the other.
     """
     with contextlib.ExitStack() as stack:
-        counters = [_open(server, stack) for server in found]
+        counters = [_open(server, stack) for server in servers]
         stack.enter_context(_punctual())
         yield lambda: [_usage(each) for each in counters]
 

@@ -111,11 +111,11 @@ class Report:
         self._refused.append({'guest': self._guest, 'request': request,
                               'reason': reason})
 
-    def leftovers(self, **found: int) -> None:
+    def leftovers(self, **counts: int) -> None:
         """Reports claims and budgets that an act left behind."""
         print('  left over: ' + ', '.join(
-            f'{name} {count}' for name, count in found.items()))
-        for name, count in found.items():
+            f'{name} {count}' for name, count in counts.items()))
+        for name, count in counts.items():
             self._leftovers[name] = self._leftovers.get(name, 0) + count
             if count:
                 self.problem(f'{name} that are left: {count}')

@@ -29,10 +29,10 @@ PATIENCE = settings.patience(120)
 class Demo:
     """Runs the commands of one act, measures the host, fills the report."""
 
-    def __init__(self, act: acts.Act, found: report.Report) -> None:
+    def __init__(self, act: acts.Act, demo_report: report.Report) -> None:
         self.act = act
         self.kind = guests.KINDS[act.guest]
-        self.report = found
+        self.report = demo_report
         self.reserved, self.hostile = (
             f'server create --flavor flavor_rt1 --image {image} --nic none'
             for image in (self.kind.image, self.kind.hostile_image))
@@ -66,9 +66,9 @@ class Demo:
         """Returns the settings of the running cloud."""
         return settings.load()
 
-    def create(self, name: str, extra: str = '', what: str = '') -> None:
+    def create(self, name: str, extra: str = '', command: str = '') -> None:
         """Creates a server."""
-        self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
+        self.must(f'{command or self.reserved} {extra}{" " if extra else ""}'
                   f'{name}', '-f value -c name -c status')
 
     @contextlib.contextmanager

@@ -50,14 +50,14 @@ class Row(NamedTuple):
         return self.kernel, self.cgroup, self.cpus, self.clock
 
 
-def record(path: pathlib.Path, label: str, found: verdict.Verdict) -> None:
+def record(path: pathlib.Path, label: str, boot: verdict.Verdict) -> None:
     """Adds a boot to the table, in place of an earlier boot of its kind.
 
     :param label: the name of this kernel for readers
     :raises LabError: when the file is not a table of the lab
     """
     rows = parse(path.read_text()) if path.exists() else []
-    path.write_text(text(merged(rows, row(label, found))))
+    path.write_text(text(merged(rows, row(label, boot))))
 
 
 def parse(content: str) -> list[Row]:
@@ -85,19 +85,19 @@ def text(rows: Iterable[Row]) -> str:
     return file.getvalue()
 
 
-def row(label: str, found: verdict.Verdict) -> Row:
+def row(label: str, boot: verdict.Verdict) -> Row:
     """Returns the row that one boot adds to the table."""
-    contents = {one.name: _json(one) for one in found.results}
+    contents = {one.name: _json(one) for one in boot.results}
     doctor, conformance = (contents.get(name, {}) for name in _COLUMNS)
     interface = conformance.get('interface') or doctor.get('interface')
     return Row(
-        label, found.release or _NONE, found.cgroup, str(found.cpus),
-        CLOCKS[found.icount], _list(jobs.GUESTS, found.results),
+        label, boot.release or _NONE, boot.cgroup, str(boot.cpus),
+        CLOCKS[boot.icount], _list(jobs.GUESTS, boot.results),
         interface or 'none', _sells(doctor, conformance), _doctor(doctor),
         _levels(conformance), _worst(contents.values()),
-        _tests(found.results),
-        _list(jobs.PROVES, [one for one in found.results if not one.status]),
-        '; '.join(found.deaths[:1]) or found.outcome.name.lower())
+        _tests(boot.results),
+        _list(jobs.PROVES, [one for one in boot.results if not one.status]),
+        '; '.join(boot.deaths[:1]) or boot.outcome.name.lower())
 
 
 def _list(of_job: Mapping[str, str], results: Iterable[jobs.Result]) -> str:
