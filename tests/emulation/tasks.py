@@ -283,6 +283,20 @@ def set_deadline(thread: int, runtime_us: int, period_us: int) -> None:
     _kernels[thread].set_deadline(thread, runtime_us, period_us)
 
 
+def change_deadline(group: str, controller: str, thread: int, runtime_us: int,
+                    period_us: int, path: str, everywhere: str, cpus: str
+                    ) -> None:
+    """Replaces ``nova_rt.machine.privsep.change_deadline``."""
+    kernel = _stock(thread)
+    after = kernel.read(path)
+    kernel.write(path, everywhere)
+    try:
+        set_deadline(thread, runtime_us, period_us)
+        after = cpus
+    finally:
+        kernel.write(path, after)
+
+
 def set_scheduler(thread: int, policy: int, param: os.sched_param) -> None:
     """Replaces ``os.sched_setscheduler``."""
     _task(thread)
@@ -385,6 +399,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.machine.kernel.pins.os.sched_getaffinity': affinity_of,
     'nova_rt.machine.privsep.os.sched_setaffinity': set_affinity,
     'nova_rt.machine.privsep._groups_of': groups_of,
+    'nova_rt.machine.privsep.change_deadline': change_deadline,
     'nova_rt.machine.privsep.try_pinning': try_pinning,
     'nova_rt.machine.privsep.read_server': read_server,
     'nova_rt.machine.kernel.deadline.read_other_threads': no_other_threads,

@@ -107,6 +107,17 @@ def overrun_ns(thread: int) -> int:
     return max(0, -int(left[1])) if left else 0
 
 
+def rests(thread: int) -> bool:
+    """Checks whether a SCHED_DEADLINE thread is throttled or sleeps.
+
+    A throttled thread has used its runtime up, and waits for the end of its
+    period.  If the kernel does not tell, a runnable thread does not rest.
+
+    :raises OSError: ESRCH or ENOENT when the thread has ended
+    """
+    return overrun_ns(thread) > 0 or not is_runnable(thread)
+
+
 def _stat(thread: int) -> list[str]:
     """Returns the fields after the name, which may have any characters."""
     return _read(thread, 'stat').rpartition(')')[2].split()

@@ -64,6 +64,14 @@ class Pins:
         self._group_of(thread, _VCPU)
         return self._tasks.confine(thread, cpus) if cpus else ()
 
+    def cpuset_of(self, thread: int) -> tuple[str, tuple[int, ...]]:
+        """Returns the file with the CPUs of a vCPU's cpuset, and these CPUs.
+
+        The list of CPUs is empty if the cpuset has none of its own.
+        """
+        group = self._group_of(thread, _VCPU)
+        return self._tasks.file_of_cpus(group), self._tasks.cpus_of(group)
+
     def free(self, thread: int, cpus: Collection[int]) -> None:
         """Widens the affinity of a vCPU, which libvirt restricts, too."""
         if not os.sched_getaffinity(thread).issuperset(cpus):

@@ -83,7 +83,7 @@ class Tasks:
         :raises LookupError: when there are no cpusets
         """
         before = self.cpus_of(group)
-        self._pin(self._cpus_of(group), cpus)
+        self._pin(self.file_of_cpus(group), cpus)
         return before
 
     def cpus_of(self, group: str) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ class Tasks:
         :raises OSError: when the cpuset cannot be read
         :raises LookupError: when there are no cpusets
         """
-        return cpulist.parse_ids(self._fs.read(self._cpus_of(group)))
+        return cpulist.parse_ids(self._fs.read(self.file_of_cpus(group)))
 
     def is_confined(self, pid: int, cpus: tuple[int, ...]) -> bool:
         """Checks whether the group of *pid* is kept on exactly *cpus*.
@@ -109,7 +109,7 @@ class Tasks:
         :raises OSError: when the cpuset cannot be read
         :raises LookupError: when there are no cpusets
         """
-        return self._fs.read(self._cpus_of(group)) == _ids(cpus)
+        return self._fs.read(self.file_of_cpus(group)) == _ids(cpus)
 
     def _pin(self, path: str, cpus: tuple[int, ...]) -> None:
         if self._fs.read(path) != _ids(cpus):
@@ -123,7 +123,11 @@ class Tasks:
         """
         return self.group_of(pid, self.cpuset)
 
-    def _cpus_of(self, group: str) -> str:
+    def file_of_cpus(self, group: str) -> str:
+        """Returns the path of the file with the CPUs of a cpuset.
+
+        :raises LookupError: when there are no cpusets
+        """
         return posixpath.join(
             self.mount_of(self.cpuset), group.strip('/'), CPUSET)
 

@@ -8,6 +8,8 @@ function to write to other files, or to make other processes of the host
 real-time.
 """
 
+from collections.abc import Iterator
+import contextlib
 import errno
 import functools
 import importlib.metadata
@@ -277,6 +279,73 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
         sched_setattr.start(thread, runtime_us, period_us)
     else:
         sched_setattr.stop(thread)
+
+
+@cgroup_pctxt.entrypoint
+def change_deadline(group: str, controller: str, thread: int, runtime_us: int,
+                    period_us: int, path: str, everywhere: str, cpus: str
+                    ) -> None:
+    """Changes runtime and period of a SCHED_DEADLINE thread in a small cpuset.
+
+    The kernel changes these values only while the thread may run on all CPUs
+    of its root domain.  Meanwhile the scheduler may move the thread to any of
+    these CPUs.  Everything is therefore prepared before, and done as
+    SCHED_FIFO, so that this time is as short as possible.
+
+    :param group: as for :func:`set_policy`
+    :param path: the file cpuset.cpus of the group of the vCPU
+    :param everywhere: the CPUs of the root domain, as the kernel writes them
+    :param cpus: what the cpuset has afterwards; after an error, the cpuset
+        has its earlier CPUs
+    :raises PermissionError: when *path* is another file
+    :raises OSError: as for ``sched_setattr.start``; ESRCH also when the
+        thread is in another group
+    """
+    _check_member(group, controller, thread)
+    file = pathlib.Path(_checked_cpuset(path, thread, everywhere, cpus))
+    after = file.read_text().strip()
+    with _punctual():
+        file.write_text(everywhere)
+        try:
+            sched_setattr.start(thread, runtime_us, period_us)
+            after = cpus
+        finally:
+            file.write_text(after)
+
+
+def _checked_cpuset(path: str, thread: int, *cpus: str) -> str:
+    """Returns the real path of the file cpuset.cpus of a vCPU.
+
+    :raises PermissionError: when *path* is another file, or *cpus* has
+        something else than CPUs
+    :raises ProcessLookupError: when the thread is in another group
+    """
+    real = _checked(path)
+    group = os.path.dirname(real)
+    if (os.path.basename(real) != 'cpuset.cpus'
+            or not _VCPU.fullmatch(os.path.basename(group))
+            or not all(re.fullmatch(FILES['cpuset.cpus'], text, re.ASCII)
+                       for text in cpus)):
+        raise PermissionError(
+            errno.EPERM, f'nova-rt may not write {path} for a vCPU')
+    place = '/' + '/'.join(_place(group))
+    for line in _groups_of(thread):
+        _, controllers, own = line.split(':', 2)
+        if own == place and 'cpuset' in (controllers or 'cpuset').split(','):
+            return real
+    raise ProcessLookupError(errno.ESRCH, f'{thread} is not in {place}')
+
+
+@contextlib.contextmanager
+def _punctual() -> Iterator[None]:
+    """Makes this thread SCHED_FIFO, if the kernel admits that."""
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(OSError):  # This group has no real-time budget.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, param)
 
 
 @cgroup_pctxt.entrypoint

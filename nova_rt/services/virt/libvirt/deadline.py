@@ -131,8 +131,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
             # A vCPU that has used its old runtime up runs again only when its
             # old period ends.
             longest = max(map(self._threads.period_us, pairs), default=0)
-            for vcpu, cpu in pairs.items():
-                self._threads.grant(vcpu, claim.reservation, cpu, undo)
+            for vcpu in self._threads.as_they_rest(pairs, claim.reservation):
+                self._threads.grant(
+                    vcpu, claim.reservation, pairs[vcpu], undo)
             starving = self._threads.revive(
                 pairs, claim.reservation, undo, longest)
             undo.pop_all()

@@ -13,6 +13,7 @@ from nova_rt.machine.host import sched
 from nova_rt.machine.host import thread as threads
 from nova_rt.machine.kernel import deadline
 from nova_rt.machine.kernel import pins as kernel_pins
+from nova_rt.machine.kernel import resting
 from nova_rt.machine.kernel import shortfall
 from nova_rt.machine.kernel import starving
 from nova_rt.machine import privsep
@@ -32,6 +33,8 @@ _LONGEST_SECONDS = 5.0
 _PERIODS = 2
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.02
+#: How long a change waits at most for vCPUs that are never throttled.
+_PATIENCE_SECONDS = 1.0
 #: The reservation that a vCPU has when it becomes ordinary.  The 0-lag time of
 #: the vCPU is then its overrun divided by this share away: 0.4 s for a tick of
 #: 4 ms.
@@ -104,16 +107,40 @@ class Threads:
     def grant(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int,
               undo: contextlib.ExitStack) -> None:
         """Gives a vCPU a reservation; closing *undo* takes it back."""
-        old = self.policy(vcpu)
-        self._free(vcpu, undo)
-        self._start(vcpu, wanted)
-        undo.callback(self._restore, vcpu, old)
-        self._confine(vcpu, (cpu,), undo)
+        if self.has(vcpu, wanted, cpu):
+            return
+        if not self._change(vcpu, wanted, cpu, undo):
+            old = self.policy(vcpu)
+            self._free(vcpu, undo)
+            self._start(vcpu, wanted)
+            undo.callback(self._restore, vcpu, old)
+            self._confine(vcpu, (cpu,), undo)
         if not self.has(vcpu, wanted, cpu):
             raise error(
                 vcpu.group, f'thread {vcpu.thread} reads back '
                 f'{self.policy(vcpu)} on the CPUs {_cpus_of(vcpu.thread)} '
                 f'instead of {wanted} on {cpu}')
+
+    def as_they_rest(self, guest: Mapping[VCPU, int],
+                     wanted: reservation.Reservation) -> Iterator[VCPU]:
+        """Yields the vCPUs of a guest at moments that are good for a change.
+
+        These are the moments at which a vCPU with a reservation is throttled
+        or sleeps; a vCPU that never is comes last.
+
+        :param guest: the vCPUs, each with the pCPU that it shall have
+        :param wanted: what the vCPUs shall have
+        """
+        pending = {}
+        for vcpu, cpu in guest.items():
+            if self.is_reserved(vcpu) and not self.has(vcpu, wanted, cpu):
+                pending[vcpu.thread] = vcpu
+            else:
+                yield vcpu
+        longest = max(map(self.period_us, pending.values()), default=0)
+        for thread in resting.first_resting(pending, min(
+                _PATIENCE_SECONDS, _PERIODS * longest / 1_000_000)):
+            yield pending[thread]
 
     def keep_others_off(self, process: int, claimed: Collection[int],
                         ordinary: Collection[int],
@@ -289,6 +316,46 @@ class Threads:
               contextlib.suppress(ProcessLookupError)):
             privsep.set_deadline(
                 vcpu.group, self._controller, vcpu.thread, 0, 0)
+
+    def _change(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int,
+                undo: contextlib.ExitStack) -> bool:
+        """Changes a vCPU that has a reservation and a cpuset, in one call.
+
+        Between separate calls the vCPU could run on other pCPUs for a while.
+
+        :returns: False if the vCPU has none of both, or if its affinity is
+            too small, so that it must be changed in several steps
+        """
+        old = self.policy(vcpu)
+        if self._pins is None or not old.is_deadline:
+            return False
+        with self._explained(vcpu):
+            path, before = self._pins.cpuset_of(vcpu.thread)
+            if not before:
+                return False
+            try:
+                self._change_in(path, vcpu, wanted, (cpu,))
+            except PermissionError:
+                return False
+        undo.callback(self._change_back, path, vcpu, reservation.Reservation(
+            old.runtime // 1000, old.period // 1000), before)
+        return True
+
+    def _change_back(self, path: str, vcpu: VCPU,
+                     old: reservation.Reservation, cpus: tuple[int, ...]
+                     ) -> None:
+        with self._explained(vcpu):
+            self._change_in(path, vcpu, old, cpus)
+
+    def _change_in(self, path: str, vcpu: VCPU,
+                   wanted: reservation.Reservation, cpus: tuple[int, ...]
+                   ) -> None:
+        self._ledger.forget(vcpu.thread)
+        privsep.change_deadline(
+            vcpu.group, self._controller, vcpu.thread, wanted.runtime_us,
+            wanted.period_us, path,
+            cpulist.format_ids(self._admission.cpus()),
+            cpulist.format_ids(cpus))
 
     def _free(self, vcpu: VCPU, undo: contextlib.ExitStack) -> None:
         """Lets a vCPU run on the whole root domain, as the kernel demands."""

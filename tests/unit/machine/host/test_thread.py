@@ -76,6 +76,14 @@ class ThreadTest(unittest.TestCase):
                                side_effect=FileNotFoundError):
             self.assertEqual(0, thread.overrun_ns(7))
 
+    def test_rests(self) -> None:
+        for overrun, runnable, wanted in (
+                (1, True, True), (0, True, False), (0, False, True)):
+            with (mock.patch.object(thread, 'overrun_ns', lambda _: overrun),
+                  mock.patch.object(thread, 'is_runnable',
+                                    lambda _: runnable)):
+                self.assertEqual(wanted, thread.rests(7))
+
     def test_workers(self) -> None:
         self.assertFalse(thread.is_worker(self.own))
         kthreadd = pathlib.Path('/proc/2/comm')
@@ -93,6 +101,6 @@ class ThreadTest(unittest.TestCase):
             os._exit(0)
         os.waitpid(gone, 0)
         for call in (thread.flags, thread.is_runnable, thread.ran_ns,
-                     thread.overrun_ns):
+                     thread.overrun_ns, thread.rests):
             self.assertRaises(ProcessLookupError, call, gone)
         self.assertFalse(thread.is_worker(gone))

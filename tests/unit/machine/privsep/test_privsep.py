@@ -14,6 +14,7 @@ from oslotest import base
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine import privsep
+from nova_rt.machine import sched_setattr
 from tests.emulation.eighth import installed
 
 
@@ -348,6 +349,83 @@ class FreeTest(_Case):
             self.assertRaises(OSError, privsep.free_vcpu, group, 'cpuset',
                               self.thread)
         self.assertEqual({min(self.affinity)}, os.sched_getaffinity(0))
+
+
+class ChangeTest(_Case):
+    """The tests on a directory that stands for cgroupfs.
+
+    :ivar steps: the CPUs of the cpuset at each change of the thread
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.root = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path).resolve()
+        self.vcpu = self.root / 'machine' / 'guest' / 'vcpu0'
+        self.vcpu.mkdir(parents=True)
+        self.file = self.vcpu / 'cpuset.cpus'
+        self.file.write_text('1\n')
+        self.steps = []
+        self.error = None
+        for target, name, new in (
+                (privsep, 'CGROUP_ROOT', str(self.root)),
+                (privsep, '_groups_of', self.groups_of),
+                (sched_setattr, 'start', self.start)):
+            self.useFixture(fixtures.MockPatchObject(target, name, new))
+
+    @staticmethod
+    def groups_of(thread):
+        return [f'{number}:{controllers}:/machine/guest/vcpu{thread}'
+                for number, controllers in ((3, 'cpu'), (4, 'cpuset'))]
+
+    def start(self, *arguments):
+        self.steps.append((self.file.read_text(), arguments))
+        if self.error is not None:
+            raise self.error
+
+    def change(self, file=None, thread=0, group='/machine/guest/vcpu0',
+               everywhere='0-3', cpus='2'):
+        privsep.change_deadline(group, 'cpu', thread, 300, 1000,
+                                str(file or self.file), everywhere, cpus)
+
+    def test_the_cpuset_is_wide_only_meanwhile(self):
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        self.change()
+        self.assertEqual([('0-3', (0, 300, 1000))], self.steps)
+        self.assertEqual('2', self.file.read_text())
+        self.assertEqual(before,
+                         (os.sched_getscheduler(0), os.sched_getparam(0)))
+
+    def test_a_refusal_leaves_the_cpuset(self):
+        self.error = OSError(errno.EBUSY, 'full')
+        self.assertRaises(OSError, self.change)
+        self.assertEqual('1', self.file.read_text())
+
+    def test_without_a_real_time_budget(self):
+        def refuse(thread, policy, param):
+            if policy == os.SCHED_FIFO:
+                raise PermissionError(errno.EPERM, 'no budget')
+        self.useFixture(fixtures.MockPatchObject(
+            os, 'sched_setscheduler', refuse))
+        self.change()
+        self.assertEqual('2', self.file.read_text())
+
+    def test_what_is_no_cpuset_of_this_vcpu(self):
+        other = self.vcpu.with_name('vcpu1') / 'cpuset.cpus'
+        emulator = self.vcpu.with_name('emulator') / 'cpuset.cpus'
+        for path in (other, emulator):
+            path.parent.mkdir()
+            path.write_text('1\n')
+        for arguments in (
+                {'file': other}, {'file': emulator}, {'thread': 1},
+                {'group': '/machine/guest/vcpu1'}, {'group': '/'},
+                {'everywhere': 'all'}, {'cpus': '2\n3'}, {'cpus': ''},
+                {'file': self.vcpu / 'cpuset.mems'},
+                {'file': self.root.parent / 'cpuset.cpus'}):
+            error = self.assertRaises(OSError, self.change, **arguments)
+            self.assertIn(error.errno, (errno.EPERM, errno.ESRCH))
+        self.assertEqual([], self.steps)
+        self.assertEqual('1\n', self.file.read_text())
 
 
 class TryPinningTest(_Case):

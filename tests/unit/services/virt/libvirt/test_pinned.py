@@ -430,7 +430,8 @@ class PinnedTest(unittest.TestCase):
             self.enforcer.note([pid])
             text, = self.enforcer.warnings()
             self.assertIn(f'{self.host.guests.group(pid)}/vcpu0', text)
-            self.enforcer.apply(pid, claim)  # Its time begins anew.
+            # Its time begins anew.
+            self.enforcer.apply(pid, self.claim(400, 1))
             self.enforcer.note([pid])
             self.assertEqual([], self.enforcer.warnings())
 
