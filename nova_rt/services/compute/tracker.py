@@ -271,6 +271,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         before = self._rt_resources()
         super()._release_assigned_resources(resources)
         telling.released(before, self._rt_resources())
+        spare.level(self)
 
     def _populate_assigned_resources(self, context: Any,
                                      instance_by_uuid: Any) -> None:
