@@ -43,18 +43,21 @@ class Summary:
         """The largest difference of a share, in CPUs; None for no share."""
         return max(map(abs, self.off), default=None)
 
-    def faults(self, operations: int, tolerance: float) -> list[str]:
+    def faults(self, operations: int, tolerance: float | None) -> list[str]:
         """Returns why this is not enough; empty if it is.
 
         :param operations: how many were to be done
-        :param tolerance: how far a share may be off, in CPUs
+        :param tolerance: how far a share may be off, in CPUs; None if no
+            share was to be measured
         """
         found = [*self.wrong, *(line for line in self.complaints
                                 if _FATAL.search(line))]
         if self.operations < operations:
             found.append(f'{self.operations} of {operations} operations were '
                          'done')
-        if self.worst is None:
+        if tolerance is None:
+            pass
+        elif self.worst is None:
             found.append('no share was measured')
         elif self.worst > tolerance:
             found.append(f'a share is off by {self.worst:.4f}, more than '

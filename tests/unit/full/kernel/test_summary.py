@@ -44,6 +44,10 @@ class SummaryTest(unittest.TestCase):
                 found = dataclasses.replace(_GOOD, **change)
                 self.assertEqual([expected], found.faults(2000, 0.005))
 
+    def test_no_share_was_to_be_measured(self) -> None:
+        self.assertEqual([], dataclasses.replace(
+            _GOOD, off=()).faults(2000, None))
+
     def test_as_json(self) -> None:
         found = json.loads(_GOOD.as_json())
         self.assertEqual((2, 0.004, True, 2000), (
