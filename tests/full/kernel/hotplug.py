@@ -9,6 +9,9 @@ a host that may die::
 
     tools/lab.sh KERNEL --cpus 4 -- python -m tests.full.kernel.hotplug
 
+If the kernel does not return from the write to ``online``, the trial ends at
+once, and the host needs a reboot.
+
 Exit status: 0 if both containers hold their reservations in the end, and get
 them, and nothing is left; 1 otherwise.
 """
@@ -20,8 +23,8 @@ import os
 import pathlib
 import platform
 import signal
+import subprocess
 import sys
-import threading
 from typing import Any
 
 from nova_rt.machine.host import files
@@ -37,6 +40,8 @@ from tests.full.kernel import sold as shared
 _CPUS = pathlib.Path('/sys/devices/system/cpu')
 _RUNTIME_US, _PERIOD_US = 40_000, 100_000
 _PATIENCE_SECONDS = 30.0
+#: The name of the last step.
+_LAST = 'online, after the audit'
 
 
 class Trial:
@@ -91,7 +96,10 @@ class Trial:
         seen: dict[str, Any] = {'before': self.state()}
         self.sold[1].send(signal.SIGSTOP)
         for name, value in (('offline', 0), ('online', 1)):
-            seen[f'{name}: the write returned'] = _switch(self.last, value)
+            returned = switch(self.last, value)
+            seen[f'{name}: the write returned'] = returned
+            if not returned:
+                break  # Whatever else needs a lock of all CPUs waits, too.
             seen[name] = self.state()
             seen[f'{name}: doctor'] = _doctor()
             seen[f'{name}: corrected'] = self.correct()
@@ -113,15 +121,19 @@ def _doctor() -> list[str]:
     return [f'{one.level.name}: {one.text}' for one in hardware.offline(host)]
 
 
-def _switch(cpu: int, value: int) -> bool:
-    """Takes a pCPU offline or online; returns whether the write returned."""
-    def write() -> None:
-        (_CPUS / f'cpu{cpu}/online').write_text(str(value))
+def switch(cpu: int, value: int) -> bool:
+    """Takes a pCPU offline or online; returns whether the write returned.
 
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    writer.join(_PATIENCE_SECONDS)
-    return not writer.is_alive()
+    A process of its own writes.  If the kernel never returns from the write,
+    nothing ends this process, and a thread would keep the whole process.
+    """
+    writer = subprocess.Popen(
+        ['/bin/sh', '-c', 'echo "$1" > "$2"', 'sh', str(value),
+         _CPUS / f'cpu{cpu}/online'], start_new_session=True)
+    try:
+        return not writer.wait(_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,7 +145,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trial = Trial()
     seen = trial.steps()
     print(json.dumps(seen, indent=1), flush=True)
-    held = seen['online, after the audit']['holds']
+    if _LAST not in seen:
+        print('The kernel did not return from a write: reboot this host.',
+              file=sys.stderr)
+        return 1
+    held = seen[_LAST]['holds']
     measured = [share for one in trial.sold for share in
                 shared.shares([one], parsed.seconds)]
     left = shared.end(trial.host, trial.sold)
