@@ -19,7 +19,9 @@ from nova_rt.machine.host import namespaces
 from nova_rt.machine.kernel import deadline
 from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import survey
+from nova_rt.rules import defaults
 from nova_rt.rules import exception
+from nova_rt.rules import reservation
 from rt_operate.conformance import cases
 from rt_operate.conformance import outcome
 from rt_operate.conformance import report
@@ -37,6 +39,8 @@ defect can hang or panic: run the command only on a spare host, on which
 nothing runs that you need.  Start the command again with
 --this-host-may-crash."""
 _FLAG = '--this-host-may-crash'
+#: ppm of each pCPU that nova-compute asks the kernel for by default.
+_WANTED_PPM = round(defaults.CPU_CAP * reservation.PPM)
 #: ppm of each pCPU that the cases need.
 _NEEDED_PPM = 900_000
 _KMSG = '/dev/kmsg'
@@ -160,7 +164,7 @@ def _prepare(interface: 'kernel_base.KernelInterface') -> int:
                 reason='the group has a budget, so this host has guests; use '
                        'a spare host, or end the guests and run nova-rt '
                        'release')
-    interface.prepare(_NEEDED_PPM)
+    interface.prepare(_WANTED_PPM)
     free_ppm = interface.capacity(f'/{stage.TOP}').ppm
     if free_ppm < _NEEDED_PPM:
         raise exception.KernelError(

@@ -10,6 +10,7 @@ from unittest import mock
 
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import detect
+from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from rt_operate.commands import main
 from rt_operate.conformance import command
@@ -65,3 +66,11 @@ class SpareTest(unittest.TestCase):
 
     def test_spare(self):
         self.assertEqual(950_000, command._prepare(interface()))
+
+    def test_asks_for_the_share_of_nova_compute(self):
+        """The table of kernels then shows what a host sells."""
+        asked: list[int] = []
+        found = interface()
+        found.prepare = asked.append
+        command._prepare(found)
+        self.assertEqual([round(defaults.CPU_CAP * 1_000_000)], asked)
