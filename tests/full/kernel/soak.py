@@ -64,7 +64,7 @@ class Soak:
     """
 
     def __init__(self, seed: int, measured: int) -> None:
-        self.seed, self._start = seed, time.monotonic()
+        self.seed, self._began = seed, time.monotonic()
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
         self.weights = {**WEIGHTS, 'measure': measured}
         self.machine = guests.Guests()
@@ -269,7 +269,7 @@ class Soak:
         return summary.Summary(
             os.uname().release, self.interface.name, self.seed,
             self.counts.total() - self.counts['refused'],
-            round(time.monotonic() - self._start, 1), self.counts, self.off,
+            round(time.monotonic() - self._began, 1), self.counts, self.off,
             self.wrong, released, summary.complaints(summary.kernel_log()))
 
 

@@ -32,6 +32,18 @@ class UsedTest(unittest.TestCase):
         self.assertEqual(600_000, self.used(0, True))
 
 
+class StartTest(unittest.TestCase):
+
+    def test_each_operation_can_be_called(self) -> None:
+        """No attribute hides an operation."""
+        with mock.patch.object(soak.guests, 'Guests'), \
+                mock.patch.object(soak.Soak, 'restart'):
+            run = soak.Soak(seed=1, measured=1)
+        for kind in run.weights:
+            with self.subTest(kind):
+                self.assertTrue(callable(getattr(run, f'_{kind}')))
+
+
 class TasksTest(unittest.TestCase):
 
     def test_a_task_that_does_not_end_is_counted(self) -> None:
