@@ -41,8 +41,7 @@ WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
            'restart': 8, 'killed': 12}
 #: Of all operations, in per cent; most of the time goes there.
 _MEASURED = 4
-#: At most so many guests, on each pCPU if the kernel charges only the pCPUs
-#: of a guest.
+#: So many guests fill a pCPU.
 _MOST_GUESTS = 4
 #: After so many operations it tells what it has come to.
 _TOLD = 50
@@ -59,11 +58,13 @@ class Soak:
     """A host, the guests on it, and what is claimed for them.
 
     :param measured: how often shares are measured, in per cent
+    :param most: the largest number of guests; None if they may fill the host
     :ivar wrong: sentences about what was not as it should be
     :ivar off: by how much shares differed from what was claimed
     """
 
-    def __init__(self, seed: int, measured: int) -> None:
+    def __init__(self, seed: int, measured: int,
+                 most: int | None = None) -> None:
         self.seed, self._began = seed, time.monotonic()
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
         self.weights = {**WEIGHTS, 'measure': measured}
@@ -75,6 +76,8 @@ class Soak:
         self.wrong: list[str] = []
         self.off: list[float] = []
         self.restart()
+        self.most = most or _MOST_GUESTS * (
+            1 if self.interface.replicated else len(_cpus()))
 
     def restart(self) -> None:
         """A new nova-compute: it knows nothing and reconciles."""
@@ -111,8 +114,7 @@ class Soak:
     # Operations.
 
     def _start(self) -> None:
-        lanes = 1 if self.interface.replicated else len(_cpus())
-        if len(self.claims) + len(self.free) >= _MOST_GUESTS * lanes:
+        if len(self.claims) + len(self.free) >= self.most:
             return self._end()
         guest = self.machine.start(self.chosen.choice((1, 1, 2)))
         self.free.append(guest)
@@ -281,6 +283,10 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--operations', type=int, default=2000)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--guests', type=int, metavar='N',
+                        help='the largest number of guests; with few guests '
+                             'an operation takes less time (default: as many '
+                             'as fill the pCPUs)')
     parser.add_argument('--tolerance', type=float, default=_TOLERANCE,
                         help='how far a share may be off, in CPUs')
     parser.add_argument('--measured', type=int, default=_MEASURED,
@@ -291,7 +297,7 @@ def main(argv: list[str]) -> int:
     logging.disable(logging.CRITICAL)
     # The busy ordinary tasks are to be in the guests' way, not in ours.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
-    soak = Soak(args.seed, args.measured)
+    soak = Soak(args.seed, args.measured, args.guests)
     for number in range(args.operations):
         soak.step()
         if not (number + 1) % _TOLD:

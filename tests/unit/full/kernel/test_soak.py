@@ -38,7 +38,7 @@ class StartTest(unittest.TestCase):
         """No attribute hides an operation."""
         with mock.patch.object(soak.guests, 'Guests'), \
                 mock.patch.object(soak.Soak, 'restart'):
-            run = soak.Soak(seed=1, measured=1)
+            run = soak.Soak(seed=1, measured=1, most=3)
         for kind in run.weights:
             with self.subTest(kind):
                 self.assertTrue(callable(getattr(run, f'_{kind}')))
