@@ -10,7 +10,8 @@ from lab import programs
 FUNCTIONS = 4
 #: The bus of the last NUMA cell; lower numbers are for the other bridges.
 _BUS = 64
-_CHIPSET = ('-machine', 'q35', '-device', 'intel-iommu,intremap=on')
+#: The machine with its IOMMU, which QEMU wants before all other devices.
+CHIPSET = ('-machine', 'q35', '-device', 'intel-iommu,intremap=on')
 #: What the kernel needs on its command line.
 KERNEL_WORDS = 'intel_iommu=on'
 #: The words of QEMU for a device in the port "socket", by its name.
@@ -39,11 +40,14 @@ def find() -> str:
 def words(device: str, cells: int) -> list[str]:
     """Returns the words of QEMU for a device in the last NUMA cell.
 
+    These words come last: QEMU plugs a device that names no bus into the
+    bridge if there is one, and the bridge takes other bridges only.
+
     :param device: one of those that :func:`find` returns
     :param cells: the number of NUMA cells
     """
     bridge = f'pxb-pcie,id=bridge,bus_nr={_BUS},bus=pcie.0'
     if cells > 1:
         bridge += f',numa_node={cells - 1}'
-    return [*_CHIPSET, '-device', bridge, '-device',
+    return ['-device', bridge, '-device',
             'pcie-root-port,id=socket,bus=bridge,chassis=1', *_WORDS[device]]

@@ -93,8 +93,7 @@ class Machine:
         """
         words = [
             'qemu-system-x86_64', '-cpu', _KVM_MODEL if self.kvm else _MODEL,
-            *self._topology(), *(devices.words(self.device, self.cells)
-                                 if self.device else ()),
+            *self._topology(), *(devices.CHIPSET if self.device else ()),
             '-nodefaults', '-no-user-config', '-no-reboot', '-display',
             'none', '-serial', f'file:{console}',
             '-kernel', str(kernel.image), '-append', self._kernel_line(),
@@ -110,6 +109,8 @@ class Machine:
         if kernel.modules is not None:
             words += [*_share('modules', kernel.modules),
                       '-initrd', str(shared / 'initrd')]
+        if self.device:
+            words += devices.words(self.device, self.cells)
         return words
 
     def _root(self, root: pathlib.Path) -> list[str]:

@@ -32,6 +32,15 @@ class CommandTest(unittest.TestCase):
         self.assertNotIn('numa_node', words(machine.Machine(device='igb')))
         self.assertNotIn('iommu', words(machine.Machine()))
 
+    def test_bridge_of_the_device_is_last(self):
+        # QEMU plugs a device without a bus into a bridge that is there.
+        found = words(machine.Machine(device='nvme'), _PATH)
+        bridge = found.index('-device pxb-pcie')
+        self.assertLess(found.index('-device intel-iommu'),
+                        found.index('-device virtio-rng-pci'))
+        for text in ('-device virtio-rng-pci', '-drive', '-virtfs'):
+            self.assertLess(found.rindex(text), bridge, text)
+
     def test_clock(self):
         self.assertIn('-icount shift=2', words(machine.Machine(icount=True)))
         self.assertIn('-icount shift=4', words(machine.Machine(
