@@ -120,8 +120,10 @@ class Machine:
                               'security_model=none,multidevs=remap,'
                               'readonly=on',
                     '-device', f'virtio-9p-pci,fsdev=root,mount_tag={_ROOT}']
-        return ['-drive', f'file={_value(root)},format=raw,if=virtio,'
-                          'snapshot=on,cache=unsafe']
+        # Not if=virtio, with which QEMU makes the disk after all devices.
+        return ['-drive', f'file={_value(root)},format=raw,if=none,id=root,'
+                          'snapshot=on,cache=unsafe',
+                '-device', 'virtio-blk-pci,drive=root']
 
     def _topology(self) -> list[str]:
         """Returns the options that spread CPUs and memory over NUMA cells."""

@@ -33,13 +33,15 @@ class CommandTest(unittest.TestCase):
         self.assertNotIn('iommu', words(machine.Machine()))
 
     def test_bridge_of_the_device_is_last(self):
-        # QEMU plugs a device without a bus into a bridge that is there.
+        # QEMU plugs a device without a bus into a bridge that is there, and
+        # makes the disk of if=virtio last.
         found = words(machine.Machine(device='nvme'), _PATH)
         bridge = found.index('-device pxb-pcie')
         self.assertLess(found.index('-device intel-iommu'),
                         found.index('-device virtio-rng-pci'))
-        for text in ('-device virtio-rng-pci', '-drive', '-virtfs'):
+        for text in ('virtio-rng-pci', 'virtio-blk-pci', '-virtfs'):
             self.assertLess(found.rindex(text), bridge, text)
+        self.assertNotIn('if=virtio', found)
 
     def test_clock(self):
         self.assertIn('-icount shift=2', words(machine.Machine(icount=True)))
