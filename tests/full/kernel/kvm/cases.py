@@ -28,7 +28,7 @@ def life(host: hosts.Host) -> None:
             host.check(f'resize to {runtime}/{period}',
                        {guest: runtime / period})
         _audit(host, guest, held)
-        _look_at_threads(host, guest)
+        look_at_threads(host, guest)
         for runtime in (50_000, 30_000):
             host.enforcer.release(guest.pid)
             pinned.expect(not host.enforcer.bandwidth(guest.pid),
@@ -58,7 +58,7 @@ def _audit(host: hosts.Host, guest: guests.Guest, held: claims.RTClaim
     pinned.expect(not said, f'the audits say {said}')
 
 
-def _look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
+def look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
     """A vCPU is on its pCPU, and what else serves the guest on no such."""
     found = {thread: (name, sorted(guests.affinity(thread)))
              for thread, name in guest.threads().items()}

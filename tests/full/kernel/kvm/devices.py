@@ -16,6 +16,7 @@ from nova.objects import fields
 from nova.pci import stats as pci_stats
 from nova.virt.libvirt import driver as libvirt_driver
 
+from tests.full.kernel.kvm import cases
 from tests.full.kernel.kvm import domains
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import host as hosts
@@ -23,7 +24,8 @@ from tests.full.kernel.kvm import rom
 from tests.full.kernel import pinned
 
 _PCI = pathlib.Path('/sys/bus/pci/devices')
-_DRIVER = 'vfio-pci'
+#: The driver of a function that a guest has.
+DRIVER = 'vfio-pci'
 _GROUPS = '/dev/vfio/'
 #: An interrupt of a device that is passed through, in the host.
 _INTERRUPT = 'vfio'
@@ -34,8 +36,8 @@ _XML = """<hostdev mode='subsystem' type='pci' managed='yes'><source>
 
 def device(host: hosts.Host) -> None:
     """A guest with a virtual function in the cell of its reservation."""
-    function = functions()[0]
-    node = int((function / 'numa_node').read_text())
+    function = first()
+    node = cell(function)
     cells = hosts.cells_of(host.cpus)
     pinned.expect(host.cpu in cells[max(node, 0)],
                   f'{function.name} is in cell {node}, without the pCPU '
@@ -46,20 +48,30 @@ def device(host: hosts.Host) -> None:
         guest.resume()
         with host.noise():
             host.check('beside a virtual function', {guest: 0.3})
-        host.found['device'] = {
-            'function': function.name, 'cell': node,
-            'driver': driver(function), 'groups': vfio_groups(guest.pid),
-            'interrupts': _interrupts()}
-        pinned.expect(driver(function) == _DRIVER,
-                      f'{function.name} has the driver {driver(function)}')
-        pinned.expect(bool(vfio_groups(guest.pid)),
-                      'QEMU has no group of VFIO open')
+        _look(host, guest, function, node)
         host.enforcer.release(guest.pid)
         pinned.expect(not host.enforcer.bandwidth(guest.pid),
                       'released, and it holds something')
     pinned.expect(driver(function) == before,
                   f'{function.name} has the driver {driver(function)} after '
                   f'the end of the guest, and not {before}')
+
+
+def _look(host: hosts.Host, guest: guests.Guest, function: pathlib.Path,
+          node: int) -> None:
+    """Memory, threads and device of a guest are in the cell *node*."""
+    pages = guest.huge_pages()
+    host.found['device'] = {
+        'function': function.name, 'cell': node, 'huge pages': pages,
+        'driver': driver(function), 'groups': vfio_groups(guest.pid),
+        'interrupts': _interrupts()}
+    pinned.expect(pages == {node: domains.RAM_MIB * 1024 // guests.PAGE_KIB},
+                  f'the huge pages on each cell are {pages}')
+    cases.look_at_threads(host, guest)
+    pinned.expect(driver(function) == DRIVER,
+                  f'{function.name} has the driver {driver(function)}')
+    pinned.expect(bool(vfio_groups(guest.pid)),
+                  'QEMU has no group of VFIO open')
 
 
 def tracker(host: hosts.Host) -> None:
@@ -69,21 +81,21 @@ def tracker(host: hosts.Host) -> None:
     RTShareFilter call.
     """
     assert isinstance(host.maker, domains.Maker)
-    first = functions()[0]
-    node = int((first / 'numa_node').read_text())
+    function = first()
+    node = cell(function)
     found = _by_nova(host.maker)
-    seen = [each for each in found if each['address'] == first.name]
+    seen = [each for each in found if each['address'] == function.name]
     host.found['as Nova sees it'] = seen
-    pinned.expect(bool(seen), f'Nova does not see {first.name} among '
+    pinned.expect(bool(seen), f'Nova does not see {function.name} among '
                               f'{[each["address"] for each in found]}')
     pinned.expect((seen[0]['dev_type'], seen[0]['numa_node']) == (
         fields.PciDeviceType.SRIOV_VF, node), f'Nova sees {seen[0]}')
     pools = _pools(seen[0])
-    fits = {cell: pools.support_requests(
-        [_request(seen[0])], None, [objects.InstanceNUMACell(id=cell)])
-        for cell in range(len(hosts.cells_of(host.cpus)))}
+    fits = {each: pools.support_requests(
+        [_request(seen[0])], None, [objects.InstanceNUMACell(id=each)])
+        for each in range(len(hosts.cells_of(host.cpus)))}
     host.found['cells that Nova takes with the function'] = fits
-    pinned.expect([cell for cell, fit in fits.items() if fit] == [node],
+    pinned.expect([each for each, fit in fits.items() if fit] == [node],
                   f'Nova takes the cells {fits}')
 
 
@@ -119,13 +131,23 @@ def _request(found: dict[str, Any]) -> Any:
 
 
 def functions() -> list[pathlib.Path]:
-    """Returns the virtual functions of this machine, by address.
+    """Returns the virtual functions of this machine, by address."""
+    return sorted(path.parent for path in _PCI.glob('*/physfn'))
+
+
+def first() -> pathlib.Path:
+    """Returns the virtual function with the lowest address.
 
     :raises Wrong: when there are none
     """
-    found = sorted(path.parent for path in _PCI.glob('*/physfn'))
+    found = functions()
     pinned.expect(bool(found), 'no device has virtual functions: --sriov')
-    return found
+    return found[0]
+
+
+def cell(function: pathlib.Path) -> int:
+    """Returns the NUMA cell of a device; -1 if the kernel knows none."""
+    return int((function / 'numa_node').read_text())
 
 
 def driver(function: pathlib.Path) -> str:

@@ -15,9 +15,11 @@ from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import rom
 
 _RUN = pathlib.Path('/run/libvirt/qemu')
+#: The memory of a guest.
+RAM_MIB = 16
 # As Nova has it: a thread for I/O, and the pins of the shared CPUs.
 _XML = """<domain type='{kind}' xmlns:qemu='{schema}'><name>{name}</name>
-<memory unit='MiB'>16</memory>{memory}
+<memory unit='MiB'>{ram}</memory>{memory}
 <vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
 <os><type arch='x86_64' machine='pc'>hvm</type>
 <loader type='rom'>{rom}</loader></os>
@@ -103,7 +105,7 @@ class Maker:
         monitor = self._directory / f'{number}.qmp'
         xml = _XML.format(
             name=f'nova-rt-{number}', vcpus=vcpus, schema=_SCHEMA,
-            monitor=monitor, devices=devices,
+            monitor=monitor, devices=devices, ram=RAM_MIB,
             kind=self._kind, cpu=self._cpu, memory=self._memory,
             pins=''.join(f"<vcpupin vcpu='{vcpu}' cpuset='{shared}'/>"
                          for vcpu in range(vcpus)),

@@ -10,6 +10,10 @@ import re
 #: A thread that KVM makes for itself, beside the vCPU that ran first.
 WORKER = 'kvm-nx-lpage-re'
 _VCPU = re.compile(r'CPU ([0-9]+)/(?:KVM|TCG)')
+#: The size of the huge pages of the lab.
+PAGE_KIB = 2048
+_HUGE = re.compile(rf'\bkernelpagesize_kB={PAGE_KIB}\b')
+_ON_CELL = re.compile(r'\bN([0-9]+)=([0-9]+)')
 _STATISTICS = pathlib.Path('/sys/kernel/debug/kvm')
 
 
@@ -62,6 +66,16 @@ class Guest(abc.ABC):
     def used_ns(self, vcpu: int = 0) -> int:
         """CPU time of a vCPU since it began, to the last tick or switch."""
         return used_ns(self.vcpus[vcpu])
+
+    def huge_pages(self) -> dict[int, int]:
+        """Returns its huge pages on each cell, as the kernel counts them."""
+        text = pathlib.Path(f'/proc/{self.pid}/numa_maps').read_text()
+        found: dict[int, int] = {}
+        for line in text.splitlines():
+            if _HUGE.search(line):
+                for cell, count in _ON_CELL.findall(line):
+                    found[int(cell)] = found.get(int(cell), 0) + int(count)
+        return found
 
     def count(self, name: str) -> int:
         """A counter of KVM's, of all its vCPUs."""

@@ -6,10 +6,11 @@ Starts the embedded cloud with KVM on a host with NUMA cells and huge pages,
 creates servers with the flavors of the page, and looks at what the kernel has
 for them: the cell of their huge pages, where each thread may run, policies,
 and shares beside busy tasks.  Runtimes and periods are ten times as long as
-those of the page.  As root, in the lab, whose CPUs are emulated::
+those of the page.  With --sriov, HS has a virtual function.  As root, in the
+lab, whose CPUs are emulated::
 
     tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \\
-        --memory 5120 --icount --timeout 3000 profiles
+        --memory 5120 --icount --sriov --timeout 3000 profiles
 """
 
 import argparse
@@ -37,6 +38,7 @@ from nova_rt.rules import cpulist
 from nova_rt.services.compute import claims
 from tests.cloud import base
 from tests import flavors
+from tests.full.kernel.kvm import devices
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel import pinned
@@ -47,11 +49,10 @@ _FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
             'ImagePropertiesFilter', 'NUMATopologyFilter', 'RTShareFilter')
 _PATIENCE = settings.patience(60)
 _IMAGE = 'kvm-busy'
+#: The name of a virtual function in Nova's flavors.
+_ALIAS = 'lab-function'
 #: by which runtimes and periods of the page are multiplied
 _LONGER = 10
-_PAGE_KIB = 2048
-_HUGE = re.compile(rf'\bkernelpagesize_kB={_PAGE_KIB}\b')
-_ON_CELL = re.compile(r'\bN([0-9]+)=([0-9]+)')
 #: A server without cells of its own, which takes a pCPU of the first cell.
 _PLAIN = flavors.Flavor(1, 96, 1, {'hw:cpu.rt_runtime_us': '50000',
                                    'hw:cpu.rt_period_us': '100000'})
@@ -93,16 +94,6 @@ class Server(guests.Guest):
         """The groups of its I/O threads."""
         return [path.name for path in self._cpusets.glob('iothread*')]
 
-    def pages(self) -> dict[int, int]:
-        """Its huge pages on each cell, as the kernel counts them."""
-        text = pathlib.Path(f'/proc/{self.pid}/numa_maps').read_text()
-        found: dict[int, int] = {}
-        for line in text.splitlines():
-            if _HUGE.search(line):
-                for cell, count in _ON_CELL.findall(line):
-                    found[int(cell)] = found.get(int(cell), 0) + int(count)
-        return found
-
 
 class Host:
     """This machine with the cloud on it.
@@ -130,7 +121,8 @@ class Host:
         options = [
             f'filter_scheduler.enabled_filters={",".join(_FILTERS)}',
             f'compute.cpu_shared_set={cpulist.format_ids(every)}',
-            f'nova_rt.rt_cpus={cpulist.format_ids(self.cpus)}']
+            f'nova_rt.rt_cpus={cpulist.format_ids(self.cpus)}',
+            *_device_options()]
         base.cloud('up', '--guest', 'kvm',
                    *(f'--set={one}' for one in options))
         try:
@@ -169,7 +161,7 @@ class Host:
 
     def look(self, server: Server, cell: int) -> None:
         """Looks at memory, CPUs and policies of a server in a cell."""
-        pages = server.pages()
+        pages = server.huge_pages()
         cpus = {group: sorted(server.cpuset(group)) for group in (
             'emulator', *server.iothreads(), *(
                 f'vcpu{number}' for number in range(server.flavor.vcpus)))}
@@ -178,7 +170,7 @@ class Host:
         print(server.name, self.found[server.name], file=sys.stderr,
               flush=True)
         _same('the huge pages on each cell', pages, {
-            cell: server.flavor.ram * 1024 // _PAGE_KIB})
+            cell: server.flavor.ram * 1024 // guests.PAGE_KIB})
         self._look_at_cpus(server, self.cells[cell], cpus)
         for number, thread in enumerate(server.vcpus):
             wanted = (sched.SCHED_DEADLINE if number in server.claim.by_vcpu
@@ -203,6 +195,19 @@ class Host:
             affinity = guests.affinity(thread)
             pinned.expect(affinity <= set(cell) or not affinity,
                           f'{name} may run on {sorted(affinity)}')
+
+    def look_at_device(self, server: Server, cell: int) -> None:
+        """The server has one virtual function, which is in a cell."""
+        given = [function for function in devices.functions()
+                 if devices.driver(function) == devices.DRIVER]
+        self.found[f'{server.name}, device'] = {
+            'functions': {function.name: devices.cell(function)
+                          for function in given},
+            'groups': devices.vfio_groups(server.pid)}
+        _same('the cells of its functions',
+              list(map(devices.cell, given)), [cell])
+        pinned.expect(bool(devices.vfio_groups(server.pid)),
+                      'QEMU has no group of VFIO open')
 
     def check(self, *servers: Server) -> None:
         """Measures the shares of these servers at the same time."""
@@ -251,16 +256,41 @@ def run(host: Host) -> None:
         planes = stack.enter_context(host.server('hd.rt', page['hd.rt']))
         host.look(planes, 0)
         host.check(virtio, planes)
-    with host.server('hs.rt', page['hs.rt']) as device:
-        host.look(device, 0)
-        host.check(device)
+    _run_with_device(host, page['hs.rt'])
     _same('what the kernel still holds', hosts_of_nova.budgets(), 0)
     _same('free huge pages', _free(), _free('nr'))
 
 
+def _run_with_device(host: Host, flavor: flavors.Flavor) -> None:
+    """HS, with a virtual function if this machine has any."""
+    cell = 0
+    if functions := devices.functions():
+        cell = devices.cell(functions[0])
+        flavor = dataclasses.replace(flavor, specs={
+            **flavor.specs, 'pci_passthrough:alias': f'{_ALIAS}:1'})
+    with host.server('hs.rt', flavor) as device:
+        host.look(device, cell)
+        if functions:
+            host.look_at_device(device, cell)
+        host.check(device)
+
+
+def _device_options() -> list[str]:
+    """Nova's options for the virtual functions of this machine."""
+    if not (functions := devices.functions()):
+        return []
+    vendor, product = (
+        (functions[0] / name).read_text().strip().removeprefix('0x')
+        for name in ('vendor', 'device'))
+    spec = {'vendor_id': vendor, 'product_id': product}
+    alias = {**spec, 'name': _ALIAS, 'device_type': 'type-VF'}
+    return [f'pci.device_spec={json.dumps(spec)}',
+            f'pci.alias={json.dumps(alias)}']
+
+
 def _free(kind: str = 'free') -> list[int]:
     return [int(path.read_text()) for path in sorted(_NODES.glob(
-        f'node*/hugepages/hugepages-{_PAGE_KIB}kB/{kind}_hugepages'))]
+        f'node*/hugepages/hugepages-{guests.PAGE_KIB}kB/{kind}_hugepages'))]
 
 
 def main() -> int:
