@@ -57,6 +57,8 @@ class Machine:
     :ivar parameters: words for the kernel's command line
     :ivar device: the name of an SR-IOV device in the last cell, see devices;
         '' for none
+    :ivar tsc_khz: the frequency of the time stamp counter without *icount*;
+        None if the kernel has to measure the frequency
     """
 
     cpus: int = CPUS
@@ -71,6 +73,7 @@ class Machine:
     parameters: tuple[str, ...] = ()
     takes_turns: bool = False
     device: str = ''
+    tsc_khz: int | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -151,6 +154,8 @@ class Machine:
                 f'root={_ROOT} ro rootfstype=9p rootflags={_ROOT_FLAGS}')
         line = (f'{root} console=ttyS0 init=/init panic=1 oops=panic '
                 'tsc=reliable no_timer_check')
+        if self.tsc_khz and not self.icount:
+            line += f' tsc_early_khz={self.tsc_khz}'
         if self.device:
             line += f' {devices.KERNEL_WORDS}'
         if self.pages:

@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 import pathlib
 import signal
 import sys
@@ -20,6 +21,7 @@ from lab import programs
 from lab import series
 from lab import session
 from lab import table
+from lab import tsc
 from lab import verdict
 
 _BAD_INPUT = 2
@@ -161,7 +163,8 @@ def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
         if boot.machine.shares_root:
             root = image.tree(root)
     output = options.output and options.output / boot.directory
-    result = session.Session(kernel, boot.machine, root, boot.scripts,
+    wanted = dataclasses.replace(boot.machine, tsc_khz=tsc.khz())
+    result = session.Session(kernel, wanted, root, boot.scripts,
                              options.timeout, output).run()
     if options.record is not None:
         table.record(options.record, options.label or kernel.name, result)

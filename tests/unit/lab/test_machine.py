@@ -53,6 +53,15 @@ class CommandTest(unittest.TestCase):
         found = machine.Machine(parameters=('skew_tick=1', 'a=b'))
         self.assertIn('no_timer_check skew_tick=1 a=b -drive', words(found))
 
+    def test_frequency_of_the_counter(self):
+        """A busy host would make the kernel measure another frequency."""
+        self.assertIn(' tsc_early_khz=2445428 -drive', words(
+            machine.Machine(tsc_khz=2_445_428)))
+        # The deterministic clock has a frequency of its own.
+        for other in (machine.Machine(icount=True, tsc_khz=2_445_428),
+                      machine.Machine()):
+            self.assertNotIn('tsc_early_khz', words(other))
+
     def test_turns(self):
         self.assertIn('tcg,thread=multi', words(machine.Machine()))
         for taken in (machine.Machine(takes_turns=True),
