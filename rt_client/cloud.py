@@ -44,11 +44,15 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """The pCPUs that a server has at a provider."""
+    """The pCPUs that a server has at a provider.
+
+    :ivar soft: whether the reservation is soft, see nova_rt.rules.soft
+    """
 
     provider: str
     pcpus: tuple[int, ...]
     reservation: reservation.Reservation
+    soft: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -227,7 +231,8 @@ def _server(answer: Mapping[str, Any]) -> Server:
     return Server(
         answer['id'], answer['name'], answer['project_id'], answer['vcpus'],
         answer['state'], _reservation(answer), answer.get('host', ''), tuple(
-            Claim(each['provider'], tuple(each['pcpus']), _reservation(each))
+            Claim(each['provider'], tuple(each['pcpus']), _reservation(each),
+                  each.get('soft', False))
             for each in answer.get('claims', ())))
 
 

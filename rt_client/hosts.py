@@ -3,12 +3,13 @@
 """``openstack rt host list`` and ``openstack rt host show``."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from osc_lib import exceptions
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.rules import soft
 from rt_client import base
 from rt_client import cloud as rt_cloud
 from rt_client import columns
@@ -92,19 +93,32 @@ def holders_of(host: rt_cloud.Host, servers: list[rt_cloud.Server]
                ) -> dict[int, list[str]]:
     """Returns who holds how much, by pCPU of a host."""
     holders: dict[int, list[str]] = {}
-    for server in servers:
-        for claim in server.claims:
-            if claim.provider == host.provider:
-                for cpu in claim.pcpus:
-                    holders.setdefault(cpu, []).append(
-                        f'{_share(claim.reservation)} {server.name} '
-                        f'({server.id})')
+    claims = [(server, claim) for server in servers for claim in server.claims
+            if claim.provider == host.provider]
+    for (server, claim), more in zip(claims, _above(
+            host, [claim for _, claim in claims]), strict=True):
+        for cpu in claim.pcpus:
+            holders.setdefault(cpu, []).append(
+                f'{_share(claim.reservation)} {server.name} '
+                f'({server.id}){more}')
     for stranger in strangers_of(host):
         for ids, share in stranger.shares:
             for cpu in ids:
                 holders.setdefault(cpu, []).append(
                     f'{_share(share)} {stranger}, unknown to Nova here')
     return holders
+
+
+def _above(host: rt_cloud.Host, claims: Sequence[rt_cloud.Claim]
+           ) -> Iterator[str]:
+    """Yields what each soft reservation gets now; '' for a hard one."""
+    wishes = [(claim.pcpus, claim.reservation)
+              for claim in claims if claim.soft]
+    granted = iter(soft.granted(host.published.state, wishes)
+                   if host.published else [wanted for _, wanted in wishes])
+    for claim in claims:
+        yield (f', soft: at most {_share(next(granted))} now' if claim.soft
+               else '')
 
 
 def strangers_of(host: rt_cloud.Host) -> tuple[hostmap.Stranger, ...]:

@@ -120,4 +120,5 @@ def _claims(instance: Any) -> Iterator[dict[str, Any]]:
         yield {'provider': resource.provider_uuid,
                'pcpus': list(claim.cpus),
                'runtime_us': claim.reservation.runtime_us,
-               'period_us': claim.reservation.period_us}
+               'period_us': claim.reservation.period_us,
+               'soft': claim.soft}

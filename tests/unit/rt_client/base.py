@@ -66,7 +66,7 @@ def host(name, used, **options):
 
 
 def server(number=1, host='', pcpus=(), runtime=40_000, period=100_000,
-           **more):
+           soft=False, **more):
     found = {'id': f'{number:08d}-0000-0000-0000-000000000000',
              'name': f's{number}', 'project_id': 'p', 'state': 'active',
              'vcpus': len(pcpus) or 1, 'runtime_us': runtime,
@@ -74,7 +74,7 @@ def server(number=1, host='', pcpus=(), runtime=40_000, period=100_000,
     if host:
         found |= {'host': host, 'claims': [{
             'provider': 'uuid-of-' + host, 'pcpus': list(pcpus),
-            'runtime_us': runtime, 'period_us': period}]}
+            'runtime_us': runtime, 'period_us': period, 'soft': soft}]}
     return found
 
 

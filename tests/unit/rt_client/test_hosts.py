@@ -49,6 +49,22 @@ class HostsTest(base.TestCase):
              '0.000 instance-9 (u), unknown to Nova here']],
             self.rows(hosts.ShowHost, 'a'))
 
+    def test_show_soft_reservations(self):
+        """Two of them have equal parts of what is free."""
+        self.compute.answers['/nova-rt/hosts'] = (200, {'hosts': [
+            base.host('a', [600_000, 200_000])]})
+        self.compute.answers['/nova-rt/servers'] = (200, {
+            'next': '', 'servers': [
+                base.server(1, 'a', [0], 20_000, soft=True),
+                base.server(2, 'a', [0], 40_000),
+                base.server(3, 'a', [1], 20_000, soft=True)]})
+        first, second = self.rows(hosts.ShowHost, 'a')
+        self.assertEqual(
+            '0.200 s1 (00000001-0000-0000-0000-000000000000), soft: at most '
+            '0.550 now\n0.400 s2 (00000002-0000-0000-0000-000000000000)',
+            first[-1])
+        self.assertTrue(second[-1].endswith('soft: at most 0.950 now'))
+
     def test_show_of_no_host(self):
         self.compute.answers['/nova-rt/hosts'] = (200, {'hosts': []})
         error = self.assertRaises(exceptions.CommandError, self.rows,
