@@ -27,6 +27,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import sys
 import threading
 import time
@@ -42,17 +43,23 @@ PERIODS_MS = (100, 200)
 _FEATURES = pathlib.Path('/sys/kernel/debug/sched/features')
 _WINDOW_PERIODS = 5
 LEAST = 0.98
+_NUMBERS = re.compile(r'^dl\.(deadline|runtime)\s*:\s*(-?[0-9]+)',
+                      re.MULTILINE)
 #: Samples are taken each millisecond.
 _GAP_NS = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The CPU time of a vCPU and its deadline at a moment, all in ns."""
+    """The CPU time of a vCPU and its deadline at a moment, all in ns.
+
+    :ivar left: the rest of its runtime; a throttled vCPU has none
+    """
 
     moment: int
     used: int
     deadline: int = 0
+    left: int = 0
 
 
 class Sampler(threading.Thread):
@@ -68,46 +75,54 @@ class Sampler(threading.Thread):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
         while not self._ends.wait(self._every_s):
             for vcpu, own in zip(self._vcpus, self.samples, strict=True):
-                own.append(Sample(time.monotonic_ns(), vcpu.used_ns(),
-                                  deadline_of(vcpu.pid)))
+                own.append(sample(vcpu))
 
     def stop(self) -> None:
         self._ends.set()
         self.join()
 
 
-def deadline_of(thread: int) -> int:
-    """Returns the deadline of a thread in ns; 0 without one."""
-    for line in pathlib.Path(f'/proc/{thread}/sched').read_text().splitlines():
-        if line.startswith('dl.deadline'):
-            return int(line.partition(':')[2])
-    return 0
+def sample(vcpu: busy.Busy) -> Sample:
+    """Returns a sample; its deadline is 0 without a reservation."""
+    text = pathlib.Path(f'/proc/{vcpu.pid}/sched').read_text()
+    numbers = {match[1]: int(match[2]) for match in _NUMBERS.finditer(text)}
+    return Sample(time.monotonic_ns(), vcpu.used_ns(),
+                  numbers.get('deadline', 0), numbers.get('runtime', 1))
 
 
-def worst(samples: Sequence[Sample], count: int) -> float:
-    """Returns the smallest share in any *count* periods in a row.
+def shares(samples: Sequence[Sample], count: int) -> list[float]:
+    """Returns the shares in all windows of *count* periods in a row.
 
     Where the vCPU may have run between the last sample of a period and the end
     of the period, no window begins or ends: SCHED_DEADLINE threads on all
-    CPUs delay the sampler.
+    CPUs delay the sampler.  The clock of deadlines differs from the clock of
+    samples by what the first sample in a period shows at least.
     """
-    ends = [Sample(min(before.deadline, after.moment), before.used,
-                   _is_exact(before, after))
-            for before, after in itertools.pairwise(samples)
-            if before.deadline != after.deadline]
-    return min(((last.used - first.used) / (last.moment - first.moment)
-                for first, last in zip(ends, ends[count:], strict=False)
-                if first.deadline and last.deadline), default=1.0)
+    turns = [(before, after) for before, after in itertools.pairwise(samples)
+             if before.deadline != after.deadline]
+    offset = min((after.moment - before.deadline for before, after in turns
+                  if before.deadline), default=0)
+    ends = [Sample(min(before.deadline + offset, after.moment), before.used,
+                   before.deadline and _is_exact(before, after))
+            for before, after in turns]
+    return [(last.used - first.used) / (last.moment - first.moment)
+            for first, last in zip(ends, ends[count:], strict=False)
+            if first.deadline and last.deadline]
 
 
 def _is_exact(before: Sample, after: Sample) -> bool:
     """Checks whether the CPU time between two samples is known."""
     return (after.moment - before.moment <= _GAP_NS
-            or after.used == before.used)
+            or after.used == before.used or before.left <= 0)
 
 
 def share_of(wanted: reservation.Reservation) -> float:
     return wanted.runtime_us / wanted.period_us
+
+
+def _worst(samples: Sequence[Sample], least: float) -> list[float]:
+    """Returns the windows of a vCPU by the share that it must have, sorted."""
+    return sorted(share / least for share in shares(samples, _WINDOW_PERIODS))
 
 
 class Changes:
@@ -118,7 +133,9 @@ class Changes:
         self.chance = random.Random(seed)  # noqa: S311 - not for secrets
         self.host = pinned.Host(0.0)
         self.wrong: list[str] = []
+        #: the worst window of a vCPU around each change
         self.ratios: list[float] = []
+        self.windows = self.changes = 0
         #: the same of the guest before each change
         self.controls: list[float] = []
         self.seconds: list[float] = []
@@ -166,26 +183,28 @@ class Changes:
         time.sleep(around)
         began = time.monotonic_ns()
         self.give(guest, new)
+        self.changes += 1
         time.sleep(around)
         sampler.stop()
-        own = old.reservation
-        self.controls.append(worst(
+        self.controls += _worst(
             [each for each in sampler.samples[0] if each.moment < began],
-            _WINDOW_PERIODS) / share_of(own))
+            share_of(old.reservation))[:1]
         floor = min(share_of(old.reservation), share_of(new.reservation))
         for name, samples, least in (
                 ('guest', sampler.samples[0], floor),
                 ('neighbour', sampler.samples[1], share_of(NEIGHBOUR))):
-            ratio = worst(samples, _WINDOW_PERIODS) / least
-            self.ratios.append(ratio)
-            if ratio < LEAST:
+            ratios = _worst(samples, least)
+            self.windows += len(ratios)
+            self.ratios += ratios[:1]
+            for ratio in [ratio for ratio in ratios[:1] if ratio < LEAST]:
                 self.wrong.append(
                     f'{number}: {name}: {ratio:.3f} of its share, '
                     f'{old.identifier[36:]} -> {new.identifier[36:]}')
 
     def summary(self) -> dict[str, object]:
         ordered, controls = sorted(self.ratios), sorted(self.controls)
-        return {'kernel': os.uname().release, 'changes': len(controls),
+        return {'kernel': os.uname().release, 'changes': self.changes,
+                'vCPUs with windows': len(ordered), 'windows': self.windows,
                 'worst': round(ordered[0], 4),
                 'median': round(ordered[len(ordered) // 2], 4),
                 'worst without a change': round(controls[0], 4),
