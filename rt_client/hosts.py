@@ -93,8 +93,8 @@ def holders_of(host: rt_cloud.Host, servers: list[rt_cloud.Server]
                ) -> dict[int, list[str]]:
     """Returns who holds how much, by pCPU of a host."""
     holders: dict[int, list[str]] = {}
-    claims = [(server, claim) for server in servers for claim in server.claims
-            if claim.provider == host.provider]
+    claims = [(server, claim) for server in servers
+              for claim in server.claims if claim.provider == host.provider]
     for (server, claim), more in zip(claims, _above(
             host, [claim for _, claim in claims]), strict=True):
         for cpu in claim.pcpus:

@@ -7,11 +7,15 @@ Tests that take a sample of something large take another one each day:
 NOVA_RT_DAY, as in 2026-01-31, repeats that of a day.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 import datetime
 import os
 import random
 import unittest
+
+Load = Callable[[unittest.TestLoader, unittest.TestSuite, str | None],
+                unittest.TestSuite]
 
 
 def seeds(count: int) -> list[int]:
@@ -70,3 +74,17 @@ def tests_of_the_day(name: str, suite: Iterable[unittest.TestSuite],
     if os.environ.get(whole):
         return unittest.TestSuite(tests)
     return unittest.TestSuite(sample(name).sample(tests, count))
+
+
+def load_of_the_day(name: str, count: int, whole: str) -> Load:
+    """Returns ``load_tests`` of a module whose tests are sampled.
+
+    :param name: the name of the module
+    :param count: how many of the tests run each day
+    :param whole: a variable of the environment that asks for all tests
+    """
+    def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+                   pattern: str | None) -> unittest.TestSuite:
+        return tests_of_the_day(name, standard, count, whole)
+
+    return load_tests

@@ -206,7 +206,7 @@ full() {
         NOVA_RT_QUOTA=200/37 NOVA_RT_BESIDE=1 NOVA_RT_DEFRAG=1 \
         TACKER_RT_FUZZ=50000 TACKER_RT_LIVES=all NOVA_RT_STOCK=1 \
         NOVA_RT_MIXES=1000 NOVA_RT_OPERATIONS=1 functional \
-        'test_(kill|audits|defrag|soak|differential|load|quotas|fuzz|wishes|mixes|moves|lifecycle|live_migration|change|masks|beside|admitted|strangers|numa)|functional.test_deadline'
+        'test_(kill|audits|defrag|soak|differential|load|quotas|fuzz|wishes|mixes|moves|lifecycle|live_migration|change|masks|beside|admitted|strangers|numa|manage|operator|priorities|neighbours|soft)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     check 'rt-probe, the truth or "bound"' python -m tests.full.probe
     experiments

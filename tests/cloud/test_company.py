@@ -8,7 +8,6 @@ NOVA_RT_SETS_QEMU of virtual machines, NOVA_RT_SETS_SEED where they begin.
 
 import os
 import time
-import unittest
 
 import openstack
 
@@ -165,7 +164,4 @@ class MachinesTest(TestCase):
         self.random_sets(QEMU_SETS)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """One of the tests a day; all of them with NOVA_RT_SETS."""
-    return seeds.tests_of_the_day(__name__, standard, 1, 'NOVA_RT_SETS')
+load_tests = seeds.load_of_the_day(__name__, 1, 'NOVA_RT_SETS')

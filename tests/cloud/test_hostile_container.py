@@ -170,7 +170,4 @@ class HostileContainerTestCase(base.CloudTestCase):
         self.attack('io', by=self.stranger)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """Six of the attacks a day; all of them with NOVA_RT_LIFE."""
-    return seeds.tests_of_the_day(__name__, standard, 4, 'NOVA_RT_LIFE')
+load_tests = seeds.load_of_the_day(__name__, 3, 'NOVA_RT_LIFE')

@@ -7,7 +7,11 @@ with none of the code that keeps them.
 """
 
 import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
 import fractions
+import itertools
 import math
 import os
 from typing import Any
@@ -44,6 +48,7 @@ class TestCase(base.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.unreserved: list[str] = []
+        self._snapshot: dict[str, set[str]] = {}
         self.guests.started = self._started
         self.guests.runs = self._runs
         for name in self.HOSTS:
@@ -76,7 +81,14 @@ class TestCase(base.TestCase):
 
     def _stored(self, host: str) -> set[str]:
         """The identifiers of all claims on a host that servers hold."""
-        provider, found = self.provider(host), set()
+        if host in self._snapshot:
+            return self._snapshot[host]
+        return self._all_stored()[self.provider(host)]
+
+    def _all_stored(self) -> collections.defaultdict[str, set[str]]:
+        """The identifiers of all claims that servers hold, by provider."""
+        stored: collections.defaultdict[str, set[str]] = (
+            collections.defaultdict(set))
         for instance in objects.InstanceList.get_by_filters(
                 self.cell_context(), {'deleted': False, 'soft_deleted': True},
                 expected_attrs=['resources', 'migration_context']):
@@ -84,14 +96,22 @@ class TestCase(base.TestCase):
                 # Offloaded: the next claim replaces what is stored.
                 continue
             moves = self._under_way(instance)
-            held = [instance.resources] + (
+            lists = [instance.resources] + (
                 [moves.old_resources, moves.new_resources] if moves else [])
-            found.update(
-                each.identifier for resources in held
-                for each in resources or ()
-                if (each.resource_class, each.provider_uuid)
-                == (hostmap.RESOURCE_CLASS, provider))
-        return found
+            for each in itertools.chain.from_iterable(filter(None, lists)):
+                if each.resource_class == hostmap.RESOURCE_CLASS:
+                    stored[each.provider_uuid].add(each.identifier)
+        return stored
+
+    @contextlib.contextmanager
+    def _read_once(self, hosts: Iterable[str]) -> Iterator[None]:
+        """Reads the claims on *hosts* only once: nothing changes them here."""
+        stored = self._all_stored()
+        self._snapshot = {host: stored[self.provider(host)] for host in hosts}
+        try:
+            yield
+        finally:
+            self._snapshot = {}
 
     def _under_way(self, instance: Any) -> Any:
         """The context of a move that has neither ended nor failed."""
@@ -245,12 +265,14 @@ class TestCase(base.TestCase):
     def assert_safe(self, *hosts: str) -> None:
         """At any time: nothing is forgotten, nothing is beyond the cap."""
         self.assertEqual([], self.unreserved)
-        for host in hosts or tuple(self.computes):
-            self.assertLessEqual(self._stored(host), self.tracked(host))
-            beyond = {cpu: ppm for cpu, ppm in self.used(host).items()
-                      if ppm > self.CAP}
-            self.assertEqual({}, beyond)
-            self.assert_kernel(host)
+        hosts = hosts or tuple(self.computes)
+        with self._read_once(hosts):
+            for host in hosts:
+                self.assertLessEqual(self._stored(host), self.tracked(host))
+                beyond = {cpu: ppm for cpu, ppm in self.used(host).items()
+                          if ppm > self.CAP}
+                self.assertEqual({}, beyond)
+                self.assert_kernel(host)
 
     def assert_invariants(self, *hosts: str) -> None:
         """After an operation, and again after the audit that follows."""

@@ -4,7 +4,6 @@
 
 import contextlib
 from typing import Any
-import unittest
 
 import fixtures
 from nova.tests.functional.api import client
@@ -245,8 +244,4 @@ class StricterLiveTest(Older, test_live_migration.TestCase):
         self.assert_moves_live(server)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 6, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 4, 'NOVA_RT_OPERATIONS')

@@ -2,7 +2,6 @@
 
 """Audits at the seams of all operations; see audits."""
 
-import unittest
 
 from tests.functional import audits
 from tests.functional import live
@@ -124,7 +123,4 @@ class MachineTest(OperationTests, operations.TestCase):
             self.ends(server)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """Some of the operations a day; all of them with NOVA_RT_AUDIT."""
-    return seeds.tests_of_the_day(__name__, standard, 3, 'NOVA_RT_AUDIT')
+load_tests = seeds.load_of_the_day(__name__, 3, 'NOVA_RT_AUDIT')

@@ -5,7 +5,6 @@
 import contextlib
 import errno
 import io
-import unittest
 
 import fixtures
 
@@ -251,8 +250,4 @@ class DeadlineResizeTest(ResizeTests, test_deadline.Stock,
     FULL = 4
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 9, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 5, 'NOVA_RT_OPERATIONS')

@@ -7,7 +7,6 @@ import errno
 import io
 import json
 from typing import Any
-import unittest
 
 import fixtures
 
@@ -331,7 +330,4 @@ class AuditTest(audits.Audits, test_deadline.Stock, operations.TestCase):
         self.ends(server)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A few of them a day; all of them with NOVA_RT_DEFRAG."""
-    return seeds.tests_of_the_day(__name__, standard, 3, 'NOVA_RT_DEFRAG')
+load_tests = seeds.load_of_the_day(__name__, 3, 'NOVA_RT_DEFRAG')

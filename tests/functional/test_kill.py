@@ -3,7 +3,6 @@
 """nova-compute is killed at each step of what it does; see kill_matrix."""
 
 from collections.abc import Callable
-import unittest
 
 from nova_rt.rules import hostmap
 from tests.functional import kill_live
@@ -94,7 +93,4 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         self.assert_nothing_left(*self.computes)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the operations a day; all of them with NOVA_RT_KILL."""
-    return seeds.tests_of_the_day(__name__, standard, 6, 'NOVA_RT_KILL')
+load_tests = seeds.load_of_the_day(__name__, 4, 'NOVA_RT_KILL')

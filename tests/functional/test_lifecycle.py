@@ -4,7 +4,6 @@
 
 import os
 from typing import Any
-import unittest
 
 import fixtures
 import nova.conf
@@ -300,8 +299,4 @@ class BuildingTest(operations.TestCase):
         self._wait_for_assert(self.assert_nothing_left)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 11, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 6, 'NOVA_RT_OPERATIONS')

@@ -3,7 +3,6 @@
 """A virtual machine moves while it runs, and its reservation with it."""
 
 from typing import Any
-import unittest
 
 import fixtures
 from lxml import etree
@@ -351,8 +350,4 @@ class LiveMigrationTest(TestCase):
         self.assertEqual([], self.pins())
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 5, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 3, 'NOVA_RT_OPERATIONS')

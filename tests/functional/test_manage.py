@@ -19,6 +19,7 @@ from rt_operate.commands import manage
 from rt_operate.commands import status
 from tests.functional import base
 from tests.functional import strangers
+from tests import seeds
 
 _ACTIVE = 1  # VIR_CONNECT_LIST_DOMAINS_ACTIVE
 _IMAGE = 'a2459075-d96c-40d5-893e-577ff92e721c'
@@ -502,3 +503,6 @@ class TroubleTest(ManageTestCase):
             self.assertEqual(2, code)
             self.assertIn('Placement or Keystone cannot be reached: refused',
                           out)
+
+
+load_tests = seeds.load_of_the_day(__name__, 12, 'NOVA_RT_OPERATIONS')

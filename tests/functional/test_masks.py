@@ -3,7 +3,6 @@
 """Servers of which only some vCPUs have a reservation."""
 
 from typing import Any
-import unittest
 
 import fixtures
 from lxml import etree
@@ -141,8 +140,4 @@ class LiveMaskTest(test_deadline.Stock, _Case,
         self.assert_masked(server, 'host2', 300)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 5, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 3, 'NOVA_RT_OPERATIONS')

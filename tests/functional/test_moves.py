@@ -3,7 +3,6 @@
 """A reservation moves with its server: resize, migration, evacuation."""
 
 from typing import Any
-import unittest
 
 from tests.functional import operations
 from tests import proof
@@ -263,8 +262,4 @@ class RefusedTest(operations.TestCase):
         self.assert_runs(server, 'host2', share)
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """A third of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 9, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 5, 'NOVA_RT_OPERATIONS')

@@ -9,6 +9,7 @@ from nova_rt.rules import neighbours
 from nova_rt.services.compute import neighbours as compute_neighbours
 from tests.functional import operations
 from tests.functional import test_live_migration
+from tests import seeds
 
 _WEIGHER = 'nova_rt.scheduler.weights.RTInterferenceWeigher'
 
@@ -152,3 +153,6 @@ class BadFileTest(_Case):
         self.assertEqual(1, self.stdlog.logger.output.count(
             'RTInterferenceWeigher does not weigh hosts: /nowhere: the file: '
             'it cannot be read (No such file or directory)'))
+
+
+load_tests = seeds.load_of_the_day(__name__, 4, 'NOVA_RT_OPERATIONS')

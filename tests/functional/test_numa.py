@@ -4,7 +4,6 @@
 
 import dataclasses
 from typing import Any
-import unittest
 
 import fixtures
 from lxml import etree
@@ -359,8 +358,4 @@ class ContainerTest(base.TestCase):
         self.assert_nothing_left()
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 7, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 4, 'NOVA_RT_OPERATIONS')

@@ -14,6 +14,7 @@ import yaml
 from nova_rt.rules import hostmap
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 RT = 'nova_rt.RTLibvirtDriver'
 PLAIN = 'libvirt.LibvirtDriver'
@@ -289,3 +290,6 @@ class FromBeforeTest(TestCase):
         self.refused(server, 'reboot', {'type': 'HARD'})
         self.assertEqual([], self.alive('host1'))
         self.assertIn('holds no claim', self.stdlog.logger.output)
+
+
+load_tests = seeds.load_of_the_day(__name__, 6, 'NOVA_RT_OPERATIONS')

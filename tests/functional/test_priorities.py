@@ -14,6 +14,7 @@ from nova_rt.rules import hostmap
 from tests.functional import invariants
 from tests.functional import operations
 from tests.functional import test_live_migration
+from tests import seeds
 
 #: Their shares fit on one pCPU, their periods do not.
 LONG, MIDDLE = (600_000, 1_000_000), (210_000, 700_000)
@@ -172,3 +173,6 @@ class UpgradeTest(TestCase):
                       'servers', self.stdlog.logger.output)
         self._delete_server(servers[0])
         self.assert_invariants()
+
+
+load_tests = seeds.load_of_the_day(__name__, 5, 'NOVA_RT_OPERATIONS')

@@ -19,6 +19,7 @@ from nova_rt.rules import hostmap
 from tests.functional import operations
 from tests.functional import test_tenant
 from tests import proof
+from tests import seeds
 
 AT_ONCE, ADMITTED = map(int, os.environ.get(
     'NOVA_RT_QUOTA', '12/4').split('/'))
@@ -225,3 +226,6 @@ class NoLimitsTest(test_tenant.TenantCase):
     def test_nothing_is_counted(self) -> None:
         self.boot(self.flavor(600))
         self.boot(self.flavor(600))
+
+
+load_tests = seeds.load_of_the_day(__name__, 7, 'NOVA_RT_OPERATIONS')

@@ -3,7 +3,6 @@
 """A guest that Nova's database does not have here is counted and named."""
 
 from typing import Any
-import unittest
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import labels
@@ -207,8 +206,4 @@ class DeadlineTest(StrangerTests, test_deadline.Stock, operations.TestCase):
     """Virtual machines by SCHED_DEADLINE."""
 
 
-def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
-    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
-    return seeds.tests_of_the_day(
-        __name__, standard, 6, 'NOVA_RT_OPERATIONS')
+load_tests = seeds.load_of_the_day(__name__, 4, 'NOVA_RT_OPERATIONS')

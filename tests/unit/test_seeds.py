@@ -54,7 +54,8 @@ class SeedsTest(base.BaseTestCase):
 
     def chosen(self) -> list[str]:
         suite = unittest.TestLoader().loadTestsFromTestCase(SeedsTest)
-        chosen = seeds.tests_of_the_day('kill', [suite], 3, 'NOVA_RT_KILL')
+        load = seeds.load_of_the_day('kill', 3, 'NOVA_RT_KILL')
+        chosen = load(unittest.TestLoader(), unittest.TestSuite([suite]), None)
         return [test.id() for test in chosen]
 
     def test_a_day_has_some_tests(self) -> None:
