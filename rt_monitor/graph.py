@@ -86,7 +86,7 @@ class Graph:
 
 
 def build(snapshot: monitor_snapshot.Snapshot, cores: int) -> Graph:
-    """Returns the graph of the transactions of a look between two moments.
+    """Returns the graph of the transactions in a snapshot.
 
     :param cores: the number of cores of this host
     """

@@ -58,7 +58,7 @@ class HttpStats:
                          self.unclear + other.unclear)
 
     def since(self, before: 'HttpStats') -> 'HttpStats':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier snapshot."""
         return HttpStats(self.beyond - before.beyond,
                          self.unclear - before.unclear)
 
@@ -83,7 +83,7 @@ class ServerRequests:
                        self.stats + other.stats)
 
     def since(self, before: 'ServerRequests') -> 'ServerRequests':
-        """Returns the requests that came after an earlier look."""
+        """Returns the requests that came after an earlier snapshot."""
         return ServerRequests({
             request: took.since(before.requests[request])
             if request in before.requests

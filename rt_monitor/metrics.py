@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The metrics of a look.  Only this module and compute name metrics.
+"""The metrics of a snapshot.  Only this module and compute name metrics.
 
 The label of a server is its UUID.  The name, project, flavor and VNF of a
 server are labels of one metric, ``nova_rt_server_info``, with which the others

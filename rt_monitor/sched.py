@@ -53,7 +53,7 @@ class ServerUsage:
         return self.whole.totals.ran - self.vcpus_ns
 
     def since(self, before: 'ServerUsage') -> 'ServerUsage':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier snapshot."""
         none = waits.Usage()
         return ServerUsage(self.whole.since(before.whole), {
             vcpu: usage.since(before.vcpus.get(vcpu, none))

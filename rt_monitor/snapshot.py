@@ -27,7 +27,7 @@ class _Summed(Protocol):
     """Counts that the programs add up."""
 
     def since(self, before: Self) -> Self:
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier snapshot."""
 
 
 _Kind = TypeVar('_Kind', bound=objects.ProgramSource)
@@ -57,9 +57,9 @@ class SourceState:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The counts of all servers, since the start or since an earlier look.
+    """The counts of all servers, since the start or since an earlier snapshot.
 
-    :ivar at_s: the time of the look by the monotonic clock
+    :ivar at_s: the time of the snapshot by the monotonic clock
     :ivar span_s: the time over which the counts are summed
     :ivar usages: scheduling by UUID, and under ``other`` that of all servers
         beyond the bounds
@@ -120,7 +120,7 @@ class Snapshot:
         return 'cycles' if self.counted else 'cpu_time'
 
     def since(self, before: 'Snapshot') -> 'Snapshot':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier snapshot."""
         return dataclasses.replace(
             self, span_s=self.at_s - before.at_s,
             missed_switches=self.missed_switches - before.missed_switches,
@@ -133,7 +133,7 @@ class Snapshot:
 
     def _after(self, before: 'Snapshot', now: Mapping[str, _Sum],
                then: Mapping[str, _Sum]) -> dict[str, _Sum]:
-        """Returns the counts since an earlier look, or since their restart."""
+        """Returns the counts since an earlier snapshot or their restart."""
         return {uuid: counts.since(then[uuid])
                 if uuid in then
                 and self.begun.get(uuid) == before.begun.get(uuid) else counts

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows a look between two moments, as text for a person or as JSON."""
+"""Shows a snapshot, as text for a person or as JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import json

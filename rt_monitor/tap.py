@@ -36,7 +36,7 @@ class Datagrams:
     received_bytes: int = 0
 
     def since(self, before: 'Datagrams') -> 'Datagrams':
-        """Returns the counts since an earlier look."""
+        """Returns the counts since an earlier snapshot."""
         return Datagrams(*(
             getattr(self, field.name) - getattr(before, field.name)
             for field in dataclasses.fields(self)))

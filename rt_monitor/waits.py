@@ -97,7 +97,7 @@ class Totals:
         return Totals(self.ran + other.ran, self.waited + other.waited)
 
     def since(self, before: 'Totals') -> 'Totals':
-        """Returns the sums since an earlier look."""
+        """Returns the sums since an earlier snapshot."""
         return Totals(self.ran - before.ran, self.waited - before.waited)
 
 

@@ -43,7 +43,7 @@ def installed(name: str, module: str, register: str = 'register',
     """Returns a function that registers a subcommand of a module.
 
     If the module imports a package that is not installed, the subcommand is
-    listed all the same.  The subcommand then says which extra has the package.
+    still listed.  The subcommand then says which extra has the package.
 
     :param register: the function of the module
     :param extra: the extra to install, if several extras have the package

@@ -133,7 +133,7 @@ def _line(row: Sequence[str], widths: Sequence[int],
 
 
 def _cell(cell: Cell) -> str:
-    """Returns a cell in one line; a terminal obeys no character of it."""
+    """Returns a cell in one line, without control characters."""
     text = '' if cell is None else str(cell)
     return ''.join(letter if letter.isprintable() else ' ' for letter in text)
 

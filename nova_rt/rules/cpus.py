@@ -90,13 +90,13 @@ class CpuBandwidth:
 
     @property
     def pools(self) -> int:
-        """The number of sums that are kept within *cap*."""
+        """The number of pCPUs, or of cores if their threads count together."""
         return (len(set(self.cores)) if self.counts_cores
                 else len(self.cpus))
 
     @property
     def counts_cores(self) -> bool:
-        """True if siblings have one sum."""
+        """True if the bandwidth of the threads of a core counts together."""
         return self.smt is Smt.CORE and bool(self.cores)
 
     def fold(self, claims: Iterable[Claim]) -> Self:
@@ -187,9 +187,10 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
     """Returns the pCPUs with room for *wanted*, as (id, ppm used).
 
-    If siblings have one sum, any choice among the returned pCPUs keeps this
-    sum.  The result has only as many pCPUs of a core as the core has room for.
-    The ppm of such a pCPU count the pCPUs of the core that are listed before.
+    If the threads of a core count together, any choice among the returned
+    pCPUs stays within the cap of each core.  The result has only as many pCPUs
+    of a core as the core has room for.  The ppm of such a pCPU count the pCPUs
+    of the core that are listed before.
     """
     limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
@@ -226,7 +227,7 @@ def _sums(state: CpuBandwidth) -> dict[int, int]:
 
 def _count_on_cores(state: CpuBandwidth, wanted: reservation.Reservation
                     ) -> int:
-    """Returns how many vCPUs have room if siblings have one sum."""
+    """Returns how many vCPUs have room if threads of a core count as one."""
     threads = collections.Counter(state.cores)
     return sum(
         min(threads[core], (state.cap - used) // wanted.bandwidth)

@@ -146,7 +146,7 @@ class NoAnswer(RTError):
 
 
 class CannotPlot(RTError):
-    """A drawing was asked for and cannot be made."""
+    """A drawing was requested but cannot be made."""
 
     msg_fmt = 'Cannot draw %(path)s: %(reason)s.'
 

@@ -154,8 +154,8 @@ def inventories(empty: cpus.CpuBandwidth,
     """Returns the amount of each resource class that a host offers.
 
     A replicated host has one pool of shares.  Any other host has a pool for
-    each pCPU, or for each core where siblings have one sum, so that the
-    shares never run out before the sum does.
+    each pCPU, or for each core if the threads of a core count together, so
+    that the shares never run out before the sum does.
 
     :param strangers: guests whose bandwidth is not allocated in Placement
     """

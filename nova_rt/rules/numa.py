@@ -50,8 +50,8 @@ def choose(candidates: Sequence[Sequence[int]],
     """Returns a different cell for each cell of a server, or None.
 
     The search finds an assignment of cells if there is one.  The search leaves
-    a branch as soon as a cell of the server has no cell left.  Of several
-    cells that cannot be distinguished, the search tries only one.  If
+    a branch as soon as a cell of the server has no cell left.  If several
+    cells cannot be distinguished, the search tries only one of them.  If
     *accepts* accepts all cells, the time grows with a power of the number of
     cells.
 

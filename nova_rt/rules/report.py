@@ -81,7 +81,7 @@ def dump(report: Report) -> str:
 def load(text: str) -> Report:
     """Reads a report; keys of later versions are ignored.
 
-    :raises ValueError: when the text is no report
+    :raises ValueError: when the text is not a report
     """
     try:
         values: Any = json.loads(text)

@@ -43,9 +43,10 @@ def sold(state: cpus.CpuBandwidth) -> str:
 
 
 def _pools(state: cpus.CpuBandwidth) -> Iterable[tuple[int, int]]:
-    """Returns the free ppm and the number of pCPUs of each sum.
+    """Returns the free ppm and the number of pCPUs of each pool.
 
-    Where siblings have one sum, a core is one pool of several pCPUs.
+    If the threads of a core count together, a core is one pool of several
+    pCPUs.
     """
     if not state.counts_cores:
         return [(state.free(cpu), 1) for cpu in state.cpus]

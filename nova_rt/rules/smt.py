@@ -4,9 +4,9 @@
 
 A host counts siblings in one way for all servers (``[nova_rt] smt``), because
 otherwise a later server could take CPU time that an earlier server relies on.
-So a flavor can only choose among hosts. With ``core``, its servers go only to
-hosts on which all reservations on a core together take no more than one pCPU
-may give.
+So a flavor can only choose among hosts. With ``core``, servers of the flavor
+go only to hosts on which all reservations on a core together take no more than
+one pCPU may give.
 """
 
 from collections.abc import Mapping

@@ -9,11 +9,11 @@ in each period, and no more.  A server with a *soft* reservation gets at least
 its runtime.
 
 Above its runtime, a soft reservation gets the bandwidth of its pCPUs that
-nobody has reserved.  The kernel is told a longer runtime in the same period.
-All runtimes on a pCPU together stay within the cap, so that under EDF each
-reservation on the pCPU is kept (Liu and Layland, 1973), whatever the servers
-do.  A new reservation makes the longer runtimes shorter before its server
-starts.
+nobody has reserved.  nova-compute gives the kernel a longer runtime in the
+same period.  All runtimes on a pCPU together stay within the cap, so that
+under EDF each reservation on the pCPU is kept (Liu and Layland, 1973),
+whatever the servers do.  A new reservation makes the longer runtimes shorter
+before its server starts.
 """
 
 import collections
@@ -52,7 +52,7 @@ def granted(state: cpus.CpuBandwidth, soft_claims: Sequence[cpus.Claim]
             ) -> list[reservation.Reservation]:
     """Returns what the kernel may grant each soft reservation of a host.
 
-    The free bandwidth of a pCPU (of a core, if siblings have one sum) is
+    The free bandwidth of a pCPU (of a core, if its threads count together) is
     divided equally among the vCPUs with a soft reservation there.  All vCPUs
     of a server get the same runtime, so that the fullest pCPU decides.
 
@@ -71,7 +71,7 @@ def granted(state: cpus.CpuBandwidth, soft_claims: Sequence[cpus.Claim]
 
 
 def _pools(state: cpus.CpuBandwidth) -> dict[int, int]:
-    """Returns for each pCPU the number of the sum in which it counts."""
+    """Returns the number of the pool to which each pCPU belongs."""
     return dict(zip(state.cpus, state.cores if state.counts_cores
                     else state.cpus, strict=True))
 

@@ -90,12 +90,12 @@ class Claim(Protocol):
 
 
 def admitted(claim: Claim) -> None:
-    """Tells that a claim was made."""
+    """Logs that a claim was made."""
     _tell(ADMITTED, _of_claim(claim))
 
 
 def refused(by: str, reason: str, detail: str, server: str = '') -> None:
-    """Tells that a reservation was refused.
+    """Logs that a reservation was refused.
 
     :param by: one of BY
     :param reason: one of report.REASONS and MORE_REASONS
@@ -107,7 +107,7 @@ def refused(by: str, reason: str, detail: str, server: str = '') -> None:
 
 
 def applied(claim: Claim, ms: int = 0) -> None:
-    """Tells that the kernel holds the reservation of a guest that started.
+    """Logs that the kernel holds the reservation of a guest that started.
 
     :param ms: milliseconds since the start of the guest; 0 if not known
     """
@@ -115,7 +115,7 @@ def applied(claim: Claim, ms: int = 0) -> None:
 
 
 def missed(server: str, then: str, detail: str) -> None:
-    """Tells that the kernel does not hold the reservation of a guest.
+    """Logs that the kernel does not hold the reservation of a guest.
 
     :param then: one of THEN
     """
@@ -123,7 +123,7 @@ def missed(server: str, then: str, detail: str) -> None:
 
 
 def corrected(server: str, claim: Claim | None) -> None:
-    """Tells that an audit corrected the kernel.
+    """Logs that an audit corrected the kernel.
 
     :param claim: what the kernel got; None if it gave a budget back
     """
@@ -133,7 +133,7 @@ def corrected(server: str, claim: Claim | None) -> None:
 
 
 def changed(old: Claim, new: Claim) -> None:
-    """Tells that a server that runs got another reservation."""
+    """Logs that a server that runs got another reservation."""
     before = _of_claim(old)
     _tell(CHANGED, _of_claim(new) | {
         f'old_{name}': before[name]
@@ -141,7 +141,7 @@ def changed(old: Claim, new: Claim) -> None:
 
 
 def moved(claim: Claim, how: str) -> None:
-    """Tells that a server with a reservation came to this host.
+    """Logs that a server with a reservation came to this host.
 
     :param how: one of HOW
     """
@@ -149,7 +149,7 @@ def moved(claim: Claim, how: str) -> None:
 
 
 def released(claim: Claim) -> None:
-    """Tells that a claim counts no more on this host."""
+    """Logs that a claim no longer counts on this host."""
     _tell(RELEASED, _of_claim(claim))
 
 

@@ -50,7 +50,7 @@ _COMPLAINT = re.compile(r'WARNING: .*|BUG: .*|.*rcu.*stall.*')
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``conformance``."""
     parser = commands.add_parser(
-        'conformance', help='try on a spare host whether its kernel keeps '
+        'conformance', help='test on a spare host whether its kernel keeps '
                             'its promises',
         description='Starts busy tasks, and reserves CPU time for them. '
                     'Resizes, overloads, moves and releases these '

@@ -55,8 +55,8 @@ class Interrupt:
         """Checks whether the thread is on one of *cpus* or may move there.
 
         If somebody moved the thread away from its interrupt, the thread stays
-        where it is. Operators do this for interrupts that the kernel refuses
-        to move.
+        where it is. Operators move threads away if the kernel refuses to move
+        the interrupt.
         """
         by_hand = not self.cpus & self.effective
         return bool(self.cpus & cpus

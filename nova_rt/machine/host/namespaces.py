@@ -4,8 +4,8 @@
 
 A process in a PID namespace of its own does not see the tasks of other
 namespaces in the task lists of groups, so that a busy group looks idle.  For a
-process in a cgroup namespace of its own, the paths in /proc fit no mount.  The
-checks test what the process sees, and do not compare the numbers of
+process in a cgroup namespace of its own, the paths in /proc match no mount.
+The checks test what the process sees, and do not compare the numbers of
 namespaces: another namespace may show the same, and the host may hide its
 tasks without a namespace.
 """

@@ -228,7 +228,7 @@ class KernelInterface(abc.ABC):
 
     @abc.abstractmethod
     def settle(self, group: str) -> None:
-        """Makes *group* and its ancestors hold just what their children do.
+        """Makes *group* and its ancestors hold exactly their children's sum.
 
         This method is called after libvirt removed groups with their budgets,
         so that no guest can take the room that they leave.

@@ -48,5 +48,5 @@ def is_rfc(survey: rt_survey.Survey) -> bool:
 
 
 def accepts_cpu_lists(survey: rt_survey.Survey) -> rt_survey.Outcome:
-    """Tries whether a value may be followed by a list of CPUs."""
+    """Tests whether a value may be followed by a list of CPUs."""
     return survey.attempt(two_files.PERIOD, '100000 0')

@@ -182,7 +182,7 @@ def _common(some: Collection[int], others: Collection[int]
 
 def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]
             ) -> bool:
-    """Tries if the cpuset of a SCHED_DEADLINE thread can shrink.
+    """Tests whether the cpuset of a SCHED_DEADLINE thread can shrink.
 
     :param mount: the mount point of the hierarchy with cpusets
     :param v1: whether that is cgroup v1

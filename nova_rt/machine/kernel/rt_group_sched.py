@@ -72,7 +72,7 @@ class RtGroupSched(two_files.TwoFiles):
 
 
 def too_long(survey: rt_survey.Survey) -> rt_survey.Outcome:
-    """Tries how the kernel refuses a runtime that exceeds the period.
+    """Tests how the kernel refuses a runtime that exceeds the period.
 
     Mainline refuses it by EINVAL, the first HCBS patches by a short write.
     """

@@ -5,9 +5,9 @@
 One file has both values.  A group with ``max`` runs its real-time tasks within
 the budget of its nearest ancestor with numbers, or without a reservation if no
 ancestor has numbers.  So the top group of the guests always has numbers, the
-sum of the guests' budgets: so a new guest has no room to run in real time
-before it gets its own budget.  A group with a runtime of 0 takes no real-time
-tasks.  The interface is replicated.
+sum of the guests' budgets.  A new guest therefore has no room to run in real
+time before it gets its own budget.  A group with a runtime of 0 takes no
+real-time tasks.  The interface is replicated.
 
 The root group may have no file (a maintainer of the kernel does not want this
 file).  If the root group has no file, the kernel hands out the bandwidth that

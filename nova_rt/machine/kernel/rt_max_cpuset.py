@@ -2,12 +2,12 @@
 
 """F5: development branches towards RFC v7 (2026): ``cpu.rt.max`` by cpuset.
 
-F5 differs from F4 in this: a group has deadline servers only on the CPUs that
-its cpuset has when the budget is written.  So a guest is pinned before it gets
-its budget, and its budget is released before the guest is pinned to other
-CPUs.  The kernel admits by CPU.  When a CPU goes offline or the controller
-cpuset is switched off, cpusets change but servers stay where they are.  So the
-budget of a group is read from its servers.
+In contrast to F4, a group has deadline servers only on the CPUs that its
+cpuset has when the budget is written.  So a guest is pinned before it gets its
+budget, and its budget is released before the guest is pinned to other CPUs.
+The kernel admits by CPU.  When a CPU goes offline or the controller cpuset is
+switched off, cpusets change but servers stay where they are.  So the budget of
+a group is read from its servers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -141,7 +141,7 @@ class RtMaxCpuset(rt_max.RtMax):
             self._clear(journal, group)
 
     def _between(self, path: str) -> Iterator[str]:
-        """Yields groups of max above groups with numbers, deepest first."""
+        """Yields groups with max above groups with numbers, deepest first."""
         for child in self._fs.children(path):
             with contextlib.suppress(FileNotFoundError):
                 if rt_max.Max(self._fs, child).get() == rt_max.INHERITED and (

@@ -103,7 +103,7 @@ class Survey:
         return int(words[0])
 
     def attempt(self, name: str, text: str) -> Outcome:
-        """Tries how a new group takes a value; then makes the group anew."""
+        """Tests how a new group takes a value, and makes the group anew."""
         try:
             self.fs.write(posixpath.join(self._scratch, name), text)
         except OSError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tries with a separate process whether vCPU threads can be pinned.
+"""Tests with a separate process whether vCPU threads can be pinned.
 
 ``nova_rt.machine.privsep`` calls :func:`stays_pinned` with privileges.
 """
@@ -14,7 +14,7 @@ from nova_rt.machine import sched_setattr
 
 
 def stays_pinned(group: str, cpu: int) -> bool:
-    """Tries if a thread stays SCHED_DEADLINE while its cpuset shrinks.
+    """Tests if a thread stays SCHED_DEADLINE while its cpuset shrinks.
 
     A process is made SCHED_DEADLINE, with a tiny bandwidth, in a group that
     has all CPUs.  The group then shrinks to one CPU, and the process ends.

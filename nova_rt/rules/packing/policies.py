@@ -2,8 +2,8 @@
 
 """The packing policies, which choose among the pCPUs with room.
 
-Each function is a :data:`nova_rt.rules.cpus.Policy`.  Of equal pCPUs, the one
-with the lowest id is taken, so that the choice is reproducible.
+Each function is a :data:`nova_rt.rules.cpus.Policy`.  Among equal pCPUs, the
+pCPU with the lowest id is taken, so that the choice is reproducible.
 """
 
 from collections.abc import Iterable, Sequence

@@ -99,7 +99,7 @@ def _unshelving(method: _Method) -> _Method:
 
 @contextlib.contextmanager
 def _counted(context: Any, instance: Any, flavor: Any) -> Any:
-    """Admits a server that gets more, and counts it until it has that.
+    """Admits a server that gets more, and counts it until it is scheduled.
 
     :param flavor: None if the server gets nothing
     :raises TooManyInstances: when a limit refuses the server

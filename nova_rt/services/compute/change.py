@@ -64,7 +64,7 @@ def change_here(rt: Any, context: Any, instance: Any,
 
 def exchange(rt: Any, context: Any, instance: Any, old: claims.RTClaim,
              new: claims.RTClaim) -> None:
-    """Gives a server of this host another claim, as the module says.
+    """Gives a server of this host another claim, in the four steps above.
 
     The caller has Nova's lock, and has checked that *new* fits.
 

@@ -4,9 +4,9 @@
 
 Nova resizes a server on its host as between two hosts: Nova powers the guest
 off, copies disks, and starts another guest.  If only the reservation differs,
-all of this can be left out.  The claim decides so, and notes the decision with
-the server: whatever happens later, an operation without the note is Nova's
-own.
+all of this can be left out.  The claim makes this decision, and notes the
+decision with the server: whatever happens later, an operation without the note
+is Nova's own.
 """
 
 from collections.abc import Mapping

@@ -111,7 +111,7 @@ class Question:
                 'tunneled' in networks and networks.tunneled)
 
     def fits_cell(self, cell: Any, own: Any) -> bool:
-        """Checks the memory, pages and CPUs of one cell for one of a server.
+        """Checks if a cell has the memory, pages and CPUs for a server's cell.
 
         Devices and networks depend on all cells of a server.
         """
@@ -149,7 +149,7 @@ class Wish:
                 for cell in server.cells]
 
     def fits_everywhere(self, host: Any, server: Any) -> bool:
-        """Checks whether each cell of a host has room for each of a server.
+        """Checks whether every cell of a host has room for any server cell.
 
         :param host: None for a host without cells
         """
@@ -245,7 +245,7 @@ def show(node: Any, cells: Sequence[Any]) -> contextlib.ExitStack:
 
 def _cells(question: Question, candidates: Sequence[Sequence[int]]
            ) -> tuple[int, ...] | None:
-    """Returns the ids of cells that Nova accepts, for each of a server.
+    """Returns the id of a cell that Nova accepts for each server cell.
 
     Nova tries all orders of cells.  So this function asks Nova only if the
     number of orders is small.

@@ -2,7 +2,7 @@
 
 """Finds the packing policy of this host: of its aggregates, or the option.
 
-The policy is no part of the capacity: whoever fits a reservation gives the
+The policy is not part of the capacity: whoever fits a reservation gives the
 policy to the fit function.  The host publishes the name with its map, so that
 the scheduler asks with the same policy as the claim.
 """

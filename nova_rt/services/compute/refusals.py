@@ -39,7 +39,7 @@ def refused(kind: str, reason: str, told: str = ''
 
 @contextlib.contextmanager
 def counted(tally: report.Tally, server: str) -> Iterator[None]:
-    """Counts refusals of nova-rt by their reason, and tells of them."""
+    """Counts refusals of nova-rt by their reason, and logs each of them."""
     try:
         yield
     except nova_exception.ComputeResourcesUnavailable as error:
@@ -52,7 +52,7 @@ def counted(tally: report.Tally, server: str) -> Iterator[None]:
 
 def check_host(capacity: rt_capacity.HostCapacity, packed: policy.Policy,
                needs: frozenset[str]) -> None:
-    """Refuses a claim on a host that does not take it, with or without room.
+    """Refuses a claim that the host never takes, whatever room it has.
 
     :param needs: what the flavor needs, see services.compute.vcpus
     :raises ComputeResourcesUnavailable: when the host takes no reservations,

@@ -4,8 +4,8 @@
 
 The claims alone decide what each guest with a soft reservation gets, see
 ``nova_rt.rules.soft``.  A claim makes the runtimes of other guests shorter
-under Nova's lock, before the server of the claim starts.  A claim that ends,
-and each audit, makes runtimes longer that may be longer.
+under Nova's lock, before the server of the claim starts.  The end of a claim,
+and each audit, lengthens the runtimes that may be longer.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tells of the claims that a host has lost, and of servers that arrived."""
+"""Logs the claims that a host has lost, and the servers that arrived."""
 
 from collections.abc import Iterable
 import contextlib
@@ -12,7 +12,7 @@ from nova_rt.services import events
 
 
 def released(before: Iterable[Any], after: Iterable[Any]) -> None:
-    """Tells of the claims that count no more.
+    """Logs the claims that no longer count.
 
     :param before: objects.Resource of the claims that counted
     :param after: objects.Resource of the claims that count now
@@ -24,7 +24,7 @@ def released(before: Iterable[Any], after: Iterable[Any]) -> None:
 
 
 def moved(instance: Any, how: str) -> None:
-    """Tells that a server has come to this host, if it has a reservation.
+    """Logs that a server has come to this host, if it has a reservation.
 
     :param how: one of events.HOW
     """

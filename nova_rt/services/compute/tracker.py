@@ -368,7 +368,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def rt_providers(self) -> set[str]:
         """Returns the uuids of this host's compute nodes.
 
-        There are none yet while nova-compute starts.
+        While nova-compute starts, the host has no compute node yet.
         """
         return {node.uuid for node in list(self.compute_nodes.values())}
 

@@ -11,7 +11,7 @@ from nova_rt.rules import reservation
 
 
 def does_not_fit(wanted: reservation.Reservation, vcpus: int) -> str:
-    """Returns that a reservation fits nowhere.
+    """Returns the statement that a reservation fits on no host.
 
     :param vcpus: the number of vCPUs with the reservation
     """

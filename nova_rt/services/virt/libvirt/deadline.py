@@ -234,7 +234,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
 
 def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
-    """Tries out whether a SCHED_DEADLINE vCPU can stay on one pCPU.
+    """Tests whether a SCHED_DEADLINE vCPU can stay on one pCPU.
 
     :raises KernelError: when that cannot be found out
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Gives guests with soft reservations the runtimes that they shall have now.
+"""Gives guests with soft reservations the runtimes that they should have now.
 
 ``nova_rt.services.compute.spare`` decides on the runtimes.
 """
@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Change:
-    """A claim with the runtime that a guest shall have.
+    """A claim with the runtime that a guest should have.
 
     :ivar by: the change of the bandwidth of a vCPU in ppm
     """
@@ -82,8 +82,9 @@ def _wanted(target: spare.Target, now: set[reservation.Reservation]
             ) -> claims.RTClaim | None:
     """Returns the claim that a guest should get; None if nothing changes.
 
-    In a resize, a guest that has more than one of the claims grants gets the
-    runtime of the claim with its period, the larger one that is not above.
+    In a resize the server has two claims.  Among the claims with the period of
+    the guest and at most its present runtime, the guest gets the one with the
+    longer runtime.
     """
     if not now or any(now == {claim.reservation}
                       for claim in target.allowed):
