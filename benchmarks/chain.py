@@ -222,7 +222,7 @@ def main() -> int:
             f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}', options.held,
             options.busy, *map(csvfile.short, (
                 os.getloadavg()[0], least, beside, most, found))])
-    print(f'Told at least {least:.1f}, at most {most:.1f}, beside the '
+    print(f'Predicted at least {least:.1f}, at most {most:.1f}, beside the '
           f'neighbours {beside:.1f}, reached {found:.1f} a second '
           f'({found / most - 1:+.1%} and {found / beside - 1:+.1%})')
     return 0 if least * (1 - MOST) <= found <= most * (1 + MOST) else 1

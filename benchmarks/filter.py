@@ -32,7 +32,7 @@ def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
 
 def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
                new_maps: bool = True, fixed: bool = False) -> rounds.Job:
-    """Returns one filter's pass over hosts as fresh as in a real request."""
+    """Returns a job: one filter passes over hosts that it has not seen."""
     spec = hosts.request(reserved)
     return rounds.Job(
         prepare=lambda: [

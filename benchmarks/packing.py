@@ -10,10 +10,10 @@ room for a server that does not fit.  The optimal packer knows all servers in
 advance, and may place them anew for each arrival.  Its bandwidth is bounded
 from above: it cannot accept a server if the servers need more pCPUs than there
 are by the bound L2 of Martello and Toth (1990), or if a complete search finds
-no place for all of them.  A search that takes too long counts as a place, so
-the ratios are too small rather than too large.  Exits with 1 if best_fit with
-moves accepts less than 0.98 of the bound in a mix, or needs more than 2 moves
-per accepted server.
+no place for all of them.  If a search takes too long, the benchmark assumes
+that a place exists, so the ratios are too small rather than too large.  Exits
+with 1 if best_fit with moves accepts less than 0.98 of the bound in a mix, or
+needs more than 2 moves per accepted server.
 """
 
 from collections.abc import Callable, Iterator
@@ -146,7 +146,7 @@ def _may_pack(count: int, servers: list[tuple[int, int]]) -> bool:
 
 
 def bins(sizes: list[int]) -> int:
-    """Returns L2: so many pCPUs are needed at least for some vCPUs."""
+    """Returns the bound L2: how many pCPUs some vCPUs need at least."""
     return max((_bins_with(sizes, small) for small in {
         0, *(size for size in sizes if 2 * size <= CAP)}), default=0)
 

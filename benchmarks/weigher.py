@@ -53,7 +53,7 @@ def request(typed: bool) -> Any:
 
 def weigher_job(weigher: type, nodes: list[Any], typed: bool,
                 fresh: bool = False) -> rounds.Job:
-    """Returns a job of one weigher over hosts as fresh as in a real request.
+    """Returns a job: one weigher weighs hosts with new HostStates.
 
     :param fresh: the weigher has seen none of the neighbours before
     """

@@ -24,7 +24,7 @@ _COLUMNS = ('Where', 'Room', 'Reason')
 
 
 class Explain(base.Lister):
-    """Say why a server has no place, and which rule of each host refuses it"""
+    """Say why no host takes a server, and which rule of each host says no"""
 
     need_sort_by_cliff = True
 

@@ -21,7 +21,7 @@ _MORE = 'the pCPUs have no more room'
 
 
 class Fit(base.Lister):
-    """Show how many more servers fit on each host, and why no more do"""
+    """Show how many more servers fit on each host, and what the limit is"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -80,7 +80,7 @@ class Fit(base.Lister):
 def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
              offered: Mapping[str, Mapping[str, Mapping[str, int]]]
              ) -> tuple[int, str]:
-    """Returns how many more servers fit on a host, and why no more do.
+    """Returns how many more servers fit on a host, and what the limit is.
 
     :param offered: the providers that Placement offers, with capacities
     """

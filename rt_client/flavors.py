@@ -14,7 +14,7 @@ _COLUMNS = ('ID', 'Name', 'vCPUs', 'Memory (MB)', 'Disk (GB)',
 
 
 class CreateFlavor(base.ShowOne):
-    """Create a flavor with a reservation; a refused reservation leaves none"""
+    """Create a flavor with a reservation, or none if Nova refuses that"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

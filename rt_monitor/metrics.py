@@ -189,14 +189,15 @@ def _transactions(snapshot: monitor_snapshot.Snapshot
         f'{_SERVER}sent_bytes_total', 'counter', 'Bytes sent over TCP.')
     unclear = exposition.Family(
         f'{_SERVER}unclear_exchanges_total', 'counter', 'Exchanges on TCP '
-        'connections that cannot be read as one request after another; the '
-        'transactions are then not all requests.')
+        'connections that cannot be read as one request after another; these '
+        'exchanges do not count as transactions.')
     late = exposition.Family(
         f'{_SERVER}late_connections_total', 'counter', 'Connections that were '
         'open before the monitor began to watch the server.')
     beyond = exposition.Family(
         f'{_SERVER}peers_beyond_total', 'counter', 'Transactions with peers '
-        'beyond the places of the server.')
+        'for which the monitor has no place, because the server has more '
+        'peers than places.')
     for uuid, traffic in snapshot.answered.items():
         late.add(traffic.stats.late, _labels(uuid))
         beyond.add(traffic.stats.beyond, _labels(uuid))
@@ -221,8 +222,9 @@ def _requests(snapshot: monitor_snapshot.Snapshot
                   '(server) of an HTTP/1 request to the last byte of its '
                   'answer.')
     beyond = exposition.Family(
-        f'{_SERVER}http_beyond_total', 'counter', 'HTTP requests beyond the '
-        'places of the server.')
+        f'{_SERVER}http_beyond_total', 'counter', 'HTTP requests of kinds '
+        'for which the monitor has no place, because the server has more '
+        'kinds of requests than places.')
     unclear = exposition.Family(
         f'{_SERVER}unclear_http_connections_total', 'counter', 'HTTP '
         'connections that are no longer counted, because a request came '

@@ -127,9 +127,10 @@ class Loop:
             f'{self._target.time_us / 1000:.1f} ms'))
 
     def _expected_us(self, need: float) -> float:
-        """Returns the need of the next measurement: a load that grew grows on.
+        """Returns the runtime that the next measurement is expected to need.
 
-        A load that became smaller is not expected to become smaller.
+        A load that has grown is expected to grow again by as much.  A load
+        that has become smaller is expected to stay as it is.
         """
         before, self._before = self._before or need, need
         return need + max(0.0, need - before)

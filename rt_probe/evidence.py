@@ -146,7 +146,7 @@ def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int,
 
 def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
            pending_ns: int, begun: bool) -> int | None:
-    """Returns a thread's sleep in ns; None if it wants less than all time.
+    """Returns a thread's sleep in ns; None if it wants less CPU time.
 
     :param pending_ns: the longest single wait.  The kernel counts a wait
         only when the wait ends, so a thread that waits now may have waited

@@ -114,8 +114,8 @@ class Threads:
         """Returns whether the thread may want all CPU time.
 
         The status of a thread is the most expensive file, so it is read only
-        if the thread may want all CPU time.  A thread that has slept wants
-        less than all.
+        if the thread may want all CPU time.  A thread that has slept does not
+        want all CPU time.
         """
         before = self._before.get(thread)
         return before is None or _PART * passed_ns <= (

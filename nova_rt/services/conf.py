@@ -238,15 +238,16 @@ all CPUs that Nova gives to unpinned servers.
         'emulator_cpus',
         help="""
 The pCPUs on which the emulator, I/O and vhost threads of virtual machines with
-a reservation run, for example ``0,32`` (nova-compute).  A server gets those of
-its NUMA cells, or all of them if its cells have none.  These pCPUs must be
-online, and must be neither pCPUs that reservations may use (``rt_cpus``) nor
-pCPUs that Nova dedicates to servers (``[compute] cpu_dedicated_set``).  They
-need not be in ``[compute] cpu_shared_set``.  If this option is unset, these
+a reservation run, for example ``0,32`` (nova-compute).  The threads of a
+server run on those pCPUs of the list that are in its NUMA cells, or on the
+whole list if none of the pCPUs is in these cells.  The pCPUs must be online,
+and must be neither pCPUs that reservations may use (``rt_cpus``) nor pCPUs
+that Nova dedicates to servers (``[compute] cpu_dedicated_set``).  The pCPUs
+need not be in ``[compute] cpu_shared_set``.  If this option is unset, the
 threads run on the pCPUs of ``cpu_shared_set`` that ``rt_cpus`` leaves out.
-Only the kernel interface ``sched_deadline`` uses this option, where it keeps
-each vCPU on its pCPU.  With ``hw:emulator_threads_policy = isolate`` the
-threads stay on the pCPU that Nova dedicates to them.
+Only the kernel interface ``sched_deadline`` uses this option, on hosts where
+this interface keeps each vCPU on its pCPU.  With ``hw:emulator_threads_policy
+= isolate`` the threads stay on the pCPU that Nova dedicates to them.
 """),
     _float_opt(
         'emulator_max_share', min=0.01,

@@ -6,8 +6,8 @@ The kernel follows this rule.  A server that wakes up keeps its budget q and
 its deadline d if q / (d - now) <= Q / P; otherwise it starts again with budget
 Q and deadline now + P.  A server that has used its budget waits until d and
 gets budget Q and deadline d + P.  At the time d - q P / Q, the *fluid queue*
-(``fluid``) would have done the work that the server has done.  From this
-follows:
+(``fluid``) would have done the work that the server has done.  This has the
+following consequences:
 
 * A server starts again exactly where the fluid queue is empty.  From this
   moment on, the deadlines of the server cut the busy period of the fluid queue

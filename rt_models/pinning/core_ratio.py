@@ -4,10 +4,10 @@
 
 A container without pinned CPUs loses time on a host with many more cores than
 the container has (paper 001, section IV.A).  For each class of workload the
-paper gives the range of CHR from which on this loss vanishes.  The bounds of
-the ranges are steps of a factor of two (8, 16, 32 and 64 of 112 cores), seen
-on one host.  Above the range the loss does not come back: a container of 16
-cores lost less on a host of 16 cores than on a host of 112 cores (Fig.  7).
+paper gives the range of CHR at which this loss vanishes.  The bounds of the
+ranges are steps of a factor of two (8, 16, 32 and 64 of 112 cores), seen on
+one host.  Above the range the loss does not come back: a container of 16 cores
+lost less on a host of 16 cores than on a host of 112 cores (Fig.  7).
 """
 
 import dataclasses

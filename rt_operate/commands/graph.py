@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt graph``: shows which servers talk to which."""
+"""``nova-rt graph``: shows which servers call each other."""
 
 import argparse
 import os
@@ -14,10 +14,10 @@ from rt_operate.commands import monitor
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``graph``."""
     parser = commands.add_parser(
-        'graph', help='show which servers talk to which, and which one '
+        'graph', help='show which servers call each other, and which one '
                       'saturates first',
         description='Watches the servers of this host for some seconds, and '
-                    'shows which servers talk to which over TCP, how long '
+                    'shows which servers call each other over TCP, how long '
                     'answers take, and which server saturates first.  Needs '
                     'root; changes nothing.',
         epilog=monitor.EPILOG)

@@ -19,7 +19,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``interference``."""
     parser = commands.add_parser(
         'interference', help='show, check or measure how much network '
-                             'functions slow down each other',
+                             'functions slow each other down',
         description='Works with interference matrices: files that say how '
                     'much of its throughput a network function keeps beside '
                     'each other network function.', epilog=_STATUSES)

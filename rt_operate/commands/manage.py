@@ -90,11 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         'defrag', help='move vCPUs to other pCPUs to make room on a host',
         description='Plans the fewest moves of vCPUs between the pCPUs of a '
         'host after which a server with the given share fits, and prints '
-        'them.  With --apply, the nova-compute of the host makes the moves, '
-        'one after another, while the servers run.  A server has its '
-        'reservation all the time, and its vCPUs stay in their NUMA cells.  '
-        'Up to 16 pCPUs the plan is proven to be the shortest; on larger '
-        'hosts the command prints how many moves are needed at least.',
+        'these moves.  With --apply, the nova-compute of the host makes '
+        'the moves, one after another, while the servers run.  A server has '
+        'its reservation all the time, and its vCPUs stay in their NUMA '
+        'cells.  '
+        'On hosts of up to 16 pCPUs, no shorter plan exists.  On larger '
+        'hosts, a shorter plan may exist, and the command prints how many '
+        'moves every plan needs at least.',
         epilog='Exit status: 0 the share fits now, 1 the share fits after '
         'the moves that were printed, 2 the share does not fit or a move was '
         'refused, 3 wrong usage.'))
@@ -116,8 +118,8 @@ def _add_defrag(parser: argparse.ArgumentParser) -> None:
         help='the period of the reservation (default: %(default)s)')
     parser.add_argument(
         '--max-moves', metavar='N', type=_count, default=planner.MAX_MOVES,
-        help='plan at most so many moves; the time to plan grows fast with '
-             'this number (default: %(default)s)')
+        help='the largest number of moves in a plan; the time to plan grows '
+             'fast with this number (default: %(default)s)')
     parser.add_argument('--apply', action='store_true',
                         help='make the moves')
     formats.add_option(parser, lists=True)

@@ -2,7 +2,7 @@
 
 """``nova-rt top``: watches servers from outside.
 
-``nova-rt monitor`` is its name up to the release before, and prints once.
+``nova-rt monitor`` is the older name of the command, and prints once.
 """
 
 import argparse

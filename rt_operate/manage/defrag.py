@@ -42,7 +42,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host, as its nova-compute tells.
+    """A host, as its nova-compute describes it.
 
     :ivar cell: the objects.CellMapping of the host
     :ivar claims: the claims that may move, by server
@@ -132,7 +132,7 @@ def largest(host: Host, vcpus: int, period_us: int, max_moves: int
             best, low = outcome, middle
     if best is None:
         raise _cannot(host.name, f'a share of 0.01 for each of {vcpus} vCPUs '
-                      f'does not fit, whatever moves')
+                      f'does not fit, whichever vCPUs move')
     return best
 
 

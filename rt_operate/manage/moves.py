@@ -54,12 +54,12 @@ def _no_plan(outcome: defrag.Outcome) -> str:
     """Returns what was proven about plans where none was found."""
     asked, most = outcome.request, outcome.request.max_moves
     if not outcome.sum_admits:
-        return ('no number of moves helps, because less is free on all pCPUs '
-                f'together than {_some(asked.vcpus, "vCPU")} need')
+        return ('moves cannot help, because all pCPUs together have less '
+                f'free bandwidth than {_some(asked.vcpus, "vCPU")} need')
     if outcome.plan.at_least > most:
         return f'no plan of at most {_some(most, "move")} makes room'
     return (f'no plan of at most {_some(most, "move")} was found; '
-            f'{_some(outcome.plan.at_least, "move")} at least would be needed')
+            f'at least {_some(outcome.plan.at_least, "move")} would be needed')
 
 
 def _proof(outcome: defrag.Outcome) -> str:

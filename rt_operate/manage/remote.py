@@ -49,7 +49,7 @@ def call(host: str, cell: Any, method: str, older: str, **arguments: Any
         raise Refused(exception.clause(error)) from None
     except oslo_messaging.RemoteError as error:
         raise Refused(
-            f'nova-compute on {host} runs no nova-rt, or a release that '
+            f'nova-compute on {host} runs without nova-rt, or a release that '
             f'{older}' if error.exc_type in _OLDER else
             exception.clause(f'{error.exc_type}: {error.value}')) from None
     except oslo_messaging.MessagingException as error:

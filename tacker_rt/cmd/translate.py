@@ -57,7 +57,7 @@ def _input(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
     place = problem.Place([], name)
     parsed = yamlfile.load(place, f'default: {value}'.encode(errors='replace'))
-    if place.problems and place.problems[0].rule.startswith('YAML takes'):
+    if place.problems and place.problems[0].rule.startswith('YAML reads'):
         raise argparse.ArgumentTypeError(str(place.problems[0]))
     return name, parsed['default'] if not place.problems and isinstance(
         parsed, dict) and len(parsed) == 1 else value

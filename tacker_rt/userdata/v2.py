@@ -261,8 +261,8 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
                       tmp_csar_dir: str) -> Json:
         """Sends the templates, and keeps the wishes for later requests.
 
-        Tacker's own class does neither.  Then the stack would keep the hints
-        of the old package, and a later change would not know the earlier
+        Tacker's own class does neither: with it, the stack would keep the
+        hints of the old package, and a later change would not know the earlier
         wishes.
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(

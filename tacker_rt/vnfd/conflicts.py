@@ -39,7 +39,7 @@ def check(part: topology.Part, specs: Mapping[str, str]) -> None:
 def check_specs(part: topology.Part) -> None:
     """Checks that nova_extra_specs has no reservation.
 
-    Of the two paths through Tacker, only one reads this key.
+    Only one of the two paths through Tacker reads this key.
     """
     place = part.place
     for key, value in _own_specs(part).items():

@@ -80,7 +80,7 @@ class Vdu:
 
     @property
     def in_flavor(self) -> bool:
-        """Tells whether a flavor is made that passes the reservation on."""
+        """Tells whether Heat has to make a flavor with the reservation."""
         return bool(self.hints) and self.carrier is not Carrier.HINTS
 
     @property

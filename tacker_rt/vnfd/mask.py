@@ -66,9 +66,9 @@ def _vcpus(capabilities: dict[Any, Any], inputs: tosca_inputs.Inputs,
 
 def check(place: problem.Place, specs: Mapping[str, str], hints: Any,
           flavor: str | None, carrier: statements.Statement | None) -> None:
-    """Checks that what Nova reads from flavors only reaches Nova.
+    """Checks that keys that Nova reads only from flavors reach Nova.
 
-    The mask is such a key, and the kind of the reservation.
+    These keys are the mask and the kind of the reservation.
 
     :param hints: the reservation of the VDU
     :param flavor: the flavor that the VDU names

@@ -174,6 +174,6 @@ class _Check:
             if (value.tag == _INT and _NUMBERS.fullmatch(key.value)
                     and not _DECIMAL.fullmatch(value.value)):
                 _say(self._place, value.start_mark.line,
-                     f'YAML takes {value.value} for another number',
+                     f'YAML reads {value.value} as another number',
                      'write the number in decimal digits, without a leading '
                      '0')

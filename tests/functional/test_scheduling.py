@@ -40,8 +40,8 @@ class MultiCreateTest(base.TestCase):
             'does not fit on 1 pCPU of any host; choose a flavor with a '
             'smaller share (runtime / period) or fewer vCPUs',
             self.fault(last))
-        self.assertIn('any host: no host has anything free of '
-                      'CUSTOM_RT_SHARE', self.stdlog.logger.output)
+        self.assertIn('any host: no host with the trait CUSTOM_HCBS has any '
+                      'free CUSTOM_RT_SHARE', self.stdlog.logger.output)
         for server in (*servers, last):
             self._delete_server(server)
         self.assert_nothing_left(*self.computes)

@@ -14,7 +14,7 @@ class Node:
 
     :ivar guest: the kind of its guests
     :ivar address: the loopback address at which a virtual machine arrives;
-        libvirt takes 127.0.0.1 for a mistake
+        libvirt refuses 127.0.0.1
     :ivar pool_us: us of each second, on every pCPU, out of the 950 000 that
         kernels give to real-time groups
     """

@@ -208,7 +208,7 @@ def other_threads(host: files.Host, tasks: Iterable[proc.Task], controller: str
 
 
 def warnings(others: Collection[Other]) -> list[str]:
-    """Returns sentences about the harm that *others* does to reservations.
+    """Returns sentences about the harm that *others* do to reservations.
 
     The sentences have only the names of threads, because the ids of the
     threads of a service may change each time.

@@ -117,8 +117,8 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
                  f'{refusal.pcpus(wish.vcpus)}, but not for everything else '
                  f'that the server asks for')
         reason = (f'no host has room for {wish.reservation} on '
-                  f'{refusal.pcpus(wish.vcpus)} together with all else that '
-                  f'the flavor and the request ask for')
+                  f'{refusal.pcpus(wish.vcpus)} together with everything '
+                  f'else that the flavor and the request ask for')
     free = (', '.join(f'{amount} of {name}' for name, amount
                       in resources.merged_resources().items())
             if able else _largest(client, context))
@@ -138,8 +138,8 @@ def _largest(client: Any, context: Any) -> str:
     if summaries is None:
         return 'Placement did not answer what is free'
     if not summaries:
-        return (f'no host has anything free of {hostmap.SHARE_CLASS} and the '
-                f'trait {hostmap.TRAIT}')
+        return (f'no host with the trait {hostmap.TRAIT} has any free '
+                f'{hostmap.SHARE_CLASS}')
     return ', '.join(_largest_free(client, context, summaries, name)
                      for name in hostmap.CLASSES)
 

@@ -37,7 +37,7 @@ def shares(view: doctor_view.View) -> Iterator[findings.Finding]:
             'Look for what takes time from their pCPUs: other SCHED_DEADLINE '
             'threads (deadline.others), a hypervisor below this host ("st" '
             'of top), and vCPUs on one pCPU whose shares add up to more than '
-            'the capacity (nova-rt manage check).')
+            'the capacity (nova-rt-manage check).')
     elif wanted:
         yield findings.ok(_ID, 'Each vCPU that has a reservation and is '
                           'always ready to run gets its share.')

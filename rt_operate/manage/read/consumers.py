@@ -2,8 +2,8 @@
 
 """Finds out why a consumer that is not on a host holds an allocation there.
 
-Mostly the allocation is right: a server is being scheduled or moved, or it
-was evacuated and keeps both allocations until its old host returns.
+In most cases the allocation is right: a server is being scheduled or moved, or
+it was evacuated and keeps both allocations until its old host returns.
 """
 
 from collections.abc import Sequence

@@ -89,8 +89,8 @@ class CandidatesTest(base.TestCase):
 
     def test_nothing_is_free(self):
         self.assertEqual(TENANT, self.refused())
-        self.assertIn('no host has anything free of CUSTOM_RT_SHARE and the '
-                      'trait CUSTOM_HCBS', self.log.output)
+        self.assertIn('no host with the trait CUSTOM_HCBS has any free '
+                      'CUSTOM_RT_SHARE', self.log.output)
 
     def test_placement_that_does_not_answer_twice(self):
         self.status = 500
@@ -115,8 +115,8 @@ class CandidatesTest(base.TestCase):
         self.able = [{'uuid': 'u1'}]
         self.assertEqual(
             'No valid host was found. no host has room for 1000 us every '
-            '2000 us (share 0.500) on 2 pCPUs together with all else that '
-            'the flavor and the request ask for', self.refused())
+            '2000 us (share 0.500) on 2 pCPUs together with everything else '
+            'that the flavor and the request ask for', self.refused())
         self.assertIn('1 host has room for 1000 us every 2000 us (share '
                       '0.500) on 2 pCPUs, but not for everything else',
                       self.log.output)

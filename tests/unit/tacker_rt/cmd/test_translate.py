@@ -78,7 +78,7 @@ class TranslateTest(Base):
             status, out, err = self.run_command(
                 'translate', '--input', f'rt_runtime_us={value}', INPUTS)
             self.assertEqual((3, ''), (status, out))
-            self.assertIn(f'YAML takes {value} for another number', err)
+            self.assertIn(f'YAML reads {value} as another number', err)
         for value, read in (('70000', 70000), ("'70000'", '70000'),
                             ('{a', '{a'), ('a: b', 'a: b')):
             self.assertEqual(('x', read), translate._input(f'x={value}'))

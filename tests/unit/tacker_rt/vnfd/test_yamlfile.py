@@ -95,7 +95,7 @@ class LoadTest(base.BaseTestCase):
             _, found = self.load(b'a:\n  cpu.rt_runtime_us: %s'
                                  % text.encode())
             self.assertEqual(
-                [f'f: line 2: YAML takes {text} for another number; write '
+                [f'f: line 2: YAML reads {text} as another number; write '
                  'the number in decimal digits, without a leading 0.'], found)
         for data in (b'x_us: 0', b'x_us: -5', b'x_us: "060000"',
                      b'mode: 0644', b'default: 10'):
