@@ -9,7 +9,7 @@ Each of three servers has a limit of CPU time, or a reservation on one CPU, and
 sends a request to the next server for every request that it gets.  At a third
 of their load the monitor predicts the rate at which the first of them
 saturates (Eq. 5), estimates the rate beside the present neighbours, and says
-the rate at worst: a quota is no guarantee, so only the rate that is served
+the rate at worst: a quota is not a guarantee, so only the rate that is served
 already is sure.  Then the load is raised in steps until no more requests are
 answered.  The rate that is reached must be at most 5 % below the rate at worst
 and at most 5 % above that of Eq. 5.  Needs root, cc and cgroup v1, and

@@ -49,7 +49,7 @@ class Explain(base.Lister):
 
     def _hosts(self, hosts: list[rt_cloud.Host], wish: rt_wish.Wish
                ) -> Iterator[base.Row]:
-        having = {f'{amount} free of {name}': self.cloud.having(
+        having = {f'{amount} free {name}': self.cloud.having(
             {name: amount}) for name, amount in wish.amounts.items()}
         having[f'the trait {hostmap.TRAIT}'] = self.cloud.having(
             {}, hostmap.TRAIT)

@@ -18,25 +18,25 @@ _MOST = 65_536
 _NUMBERS: tuple[tuple[str, str, str, Callable[[report.Report], float]],
                 ...] = (
     ('offered_share', 'gauge', 'pCPUs that all reservations together may '
-     'have; 0 if the host takes none.', lambda found: found.offered / _PPM),
+     'have; 0 if the host takes none.', lambda host: host.offered / _PPM),
     ('claimed_share', 'gauge', 'pCPUs that servers have claimed.',
-     lambda found: found.claimed / _PPM),
-    ('strangers_share', 'gauge', 'pCPUs that guests hold which Nova does not '
-     'have on this host.', lambda found: found.strangers / _PPM),
+     lambda host: host.claimed / _PPM),
+    ('strangers_share', 'gauge', 'pCPUs that are held by guests that Nova '
+     'does not have on this host.', lambda host: host.strangers / _PPM),
     ('servers', 'gauge', 'Servers with a claim.',
-     lambda found: found.servers),
+     lambda host: host.servers),
     ('strangers', 'gauge', 'Guests with a budget that Nova does not have on '
-     'this host.', lambda found: found.stranger_guests),
+     'this host.', lambda host: host.stranger_guests),
     ('unserved_servers', 'gauge', 'Servers that run without their '
-     'reservation.', lambda found: found.unserved),
+     'reservation.', lambda host: host.unserved),
     ('findings', 'gauge', 'Differences between claims, Placement and guests '
-     'that the last audit found.', lambda found: found.findings),
+     'that the last audit found.', lambda host: host.findings),
     ('corrected_total', 'counter', 'Budgets in the kernel that audits '
-     'corrected.', lambda found: found.corrected),
+     'corrected.', lambda host: host.corrected),
     ('missed_total', 'counter', 'Servers that did not start, because the '
-     'kernel did not hold their reservation.', lambda found: found.missed),
+     'kernel did not hold their reservation.', lambda host: host.missed),
     ('report_timestamp_seconds', 'gauge', 'When nova-compute wrote the '
-     'report, in seconds since the epoch.', lambda found: found.at),
+     'report, in seconds since the epoch.', lambda host: host.at),
 )
 
 

@@ -35,7 +35,8 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
     leave = len(present) - len(keep)
     if not leave:
         return tuple(present)
-    # Where siblings have one sum, a vCPU that leaves would count twice.
+    # If the threads of a core count together, a vCPU that leaves would count
+    # twice.
     if stays or state.counts_cores:
         return None
     others = [pair for pair in room if pair[0] not in present]

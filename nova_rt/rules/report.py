@@ -50,7 +50,7 @@ class Report:
     :ivar reason: why the host offers nothing; '' if it offers something
     :ivar offered: the ppm that all reservations together may have
     :ivar claimed: the ppm that servers have claimed
-    :ivar strangers: the ppm that guests hold which Nova does not have here
+    :ivar strangers: the ppm held by guests that Nova does not have here
     :ivar servers: how many servers have a claim
     :ivar stranger_guests: how many of these guests there are
     :ivar unserved: how many servers run without their reservation

@@ -167,7 +167,8 @@ class Model:
         """Returns the cell of a pair, at most 1; 1 for an unknown type.
 
         A competitor never makes a target faster.  A cell above 1 shows only
-        the noise of its measurement, which is no reason to prefer a host.
+        the noise of its measurement, and noise is not a reason to prefer a
+        host.
         """
         of_kind = self._by_kind.get(target.kind)
         return min(1.0, of_kind.cell(target.type, competitor)

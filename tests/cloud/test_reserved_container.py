@@ -79,7 +79,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
         refused = self.boot(flavor, wanted='ERROR')
         fault = self.cloud.compute.get_server(refused).fault['message']
         self.assertIn('No valid host was found', fault)
-        self.assertIn('500000 free of CUSTOM_RT_SHARE',
+        self.assertIn('500000 free CUSTOM_RT_SHARE',
                       self.settings.log_file('nova').read_text())
 
     def test_bad_hints(self):

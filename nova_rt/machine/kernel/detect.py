@@ -14,14 +14,14 @@ GROUP = 'nova_rt.kernel'
 
 
 def detect(fs: cgroup.CgroupFS, name: str | None = None,
-           look: Callable[[cgroup.CgroupFS, cgroup.Hierarchy],
-                          rt_survey.Survey] = rt_survey.Survey
+           make_survey: Callable[[cgroup.CgroupFS, cgroup.Hierarchy],
+                                 rt_survey.Survey] = rt_survey.Survey
            ) -> base.KernelInterface | None:
     """Returns the interface that the kernel has; asks each interface.
 
     :param name: the interface to return without asking
         (``[nova_rt] kernel_interface``)
-    :param look: makes the survey of the kernel
+    :param make_survey: makes the survey of the kernel
     :returns: the interface; None if the kernel has no known interface
     :raises LookupError: when no interface has the name *name*
     :raises KernelError: when the interface cannot be found out, or when
@@ -34,7 +34,7 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
     hierarchy = rt_survey.hierarchy_of(fs)
     if hierarchy is None:
         return None
-    survey = look(fs, hierarchy)
+    survey = make_survey(fs, hierarchy)
     if name is not None:
         return entries[name].on(survey)
     with survey.open():

@@ -142,7 +142,7 @@ def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
         return Detection(trouble='the entry points of nova-rt are missing, '
                          'because nova-rt is not installed')
     try:
-        interface = detect.detect(fs, look=PassiveSurvey)
+        interface = detect.detect(fs, make_survey=PassiveSurvey)
     except exception.KernelError:
         if not forced:
             raise

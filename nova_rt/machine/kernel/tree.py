@@ -38,7 +38,7 @@ PARENT_PERIOD_US = reservation.PPM
 
 #: How long to retry a write for which the kernel has no room, in seconds.  A
 #: removed group gives its budget back some 20 ms later (RCU), and more than
-#: 200 ms later on a host under heavy load.  While the kernel tells that it
+#: 200 ms later on a host under heavy load.  While the kernel reports that it
 #: still counts a removed group, its tasks may have yet to end, and the
 #: patience is longer.
 _PATIENCE_SECONDS = {False: 0.4, True: 10.0}

@@ -65,7 +65,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
             (f'trait:{name}' for name in traits), 'required')
     LOG.info('The server asks for %s on each of %d vCPUs: hosts need %s and '
              'the trait %s.', wanted, split.reserved,
-             ', '.join(f'{amount} free of {name}'
+             ', '.join(f'{amount} free {name}'
                        for name, amount in amounts.items()),
              ' and the trait '.join(traits), instance_uuid=spec.instance_uuid)
     candidates.expect(spec, wanted, split.reserved)

@@ -58,7 +58,7 @@ class ExplainTest(base.TestCase):
                 lines = self.explain()[1][2].split('\n')
                 self.assertEqual(number + 1, len(lines))
                 self.assertEqual(f'Placement: the host does not have {amount} '
-                                 f'free of {name}', lines[-1])
+                                 f'free {name}', lines[-1])
 
     def test_a_host_without_the_trait(self):
         self.placement.answers['/resource_providers?required'] = (

@@ -278,7 +278,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         result = super().check_can_live_migrate_destination(
             context, instance, *args, **kwargs)
         if _claims(instance):
-            # By this value a destination tells that it makes claims.
+            # By this value a destination says that it makes claims.
             result.dst_supports_numa_live_migration = True
         return result
 

@@ -92,7 +92,7 @@ class RequestFilterTest(base.TestCase):
         logged = self.useFixture(fixtures.FakeLogger())
         self.ask(base.request_spec(base.extra_specs(1000, 2000), vcpus=2))
         self.assertIn(
-            'hosts need 1000000 free of CUSTOM_RT_BANDWIDTH, 500000 free of '
+            'hosts need 1000000 free CUSTOM_RT_BANDWIDTH, 500000 free '
             'CUSTOM_RT_SHARE and the trait CUSTOM_HCBS.', logged.output)
 
     def test_a_soft_reservation(self):
