@@ -93,8 +93,8 @@ def _hosts(hosts: Iterable[rt_cloud.Host],
     """Yields a list of six values for each host.
 
     The list has the name, the cap, the trouble, the ids of the pCPUs, the
-    numbers of the servers on each pCPU, and the ppm of each pCPU that no
-    server explains, by the position of the pCPU in the list.
+    numbers of the servers on each pCPU, and the ppm of each pCPU that belong
+    to no server, by the position of the pCPU in the list.
     """
     numbers_on: dict[tuple[str, int], list[int]] = {}
     for number, server in enumerate(servers):

@@ -61,10 +61,9 @@ class Edge:
     :ivar received: bytes that the server has read
     :ivar sent: bytes that the server has given to the kernel
     :ivar took: the times that transactions took
-    :ivar unclear: exchanges on connections that cannot be read as one
-        request after another, for example with TLS; they are not in *took*.
-        Where this is not 0, the rate and the times are not those of all
-        requests.
+    :ivar unclear: exchanges on connections that cannot be read as one request
+        after another, for example with TLS; they are not in *took*. If this
+        number is not 0, the rate and the times do not cover all requests.
     :ivar begun: a number that changes whenever the counts start again
     """
 

@@ -133,7 +133,7 @@ def _throttled(before: sources.Sample, after: sources.Sample,
 
 def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int,
             begun: bool) -> list[int]:
-    """Returns how long each thread slept that wanted to run all the time.
+    """Returns the sleeping times of the threads that wanted all CPU time.
 
     :returns: times in ns, the shortest first
     """

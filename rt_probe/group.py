@@ -49,7 +49,7 @@ class Group:
         return self._parse(self._usage.read())
 
     def throttling(self) -> tuple[int, int] | None:
-        """Returns how many periods the quota had, and how many throttled.
+        """Returns the number of periods, and of periods with throttling.
 
         The counters count ordinary tasks only.
 

@@ -3,8 +3,9 @@
 """Fits another reservation for a server that keeps running on its host.
 
 While the server changes from its old reservation to the new one, each of its
-vCPUs has either.  A vCPU therefore stays on its pCPU, where the larger of both
-counts, or goes to a pCPU that no other vCPU of the server has.
+vCPUs has one of both reservations.  A vCPU therefore stays on its pCPU, where
+the larger of both counts, or goes to a pCPU that no other vCPU of the server
+has.
 """
 
 from collections.abc import Iterable, Sequence

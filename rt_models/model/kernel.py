@@ -115,9 +115,9 @@ class Kernel:
     def late_us(self, runtime_us: float, period_us: float) -> float:
         """Returns how late a request may end, whatever else the pCPU runs.
 
-        All reservations on the pCPU were admitted by nova-rt.  Under EDF that
-        charges at ticks, the pCPU has at most NEIGHBOURS other reservations.
-        The proofs are in doc/source/model/company.rst.
+        The answer holds if nova-rt admitted all reservations on the pCPU.
+        Under EDF that charges at ticks, the pCPU has at most NEIGHBOURS other
+        reservations.  The proofs are in doc/source/model/company.rst.
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _WARNING = """\
 This command starts real-time tasks that fill a pCPU, and changes their
 budgets in ways in which kernels have had defects.  A kernel with such a
-defect can hang or panic: run the command only on a spare host, on which
-nothing runs that you need.  Start the command again with
+defect can hang or panic: run the command only on a spare host that
+runs nothing that you need.  Start the command again with
 --this-host-may-crash."""
 _FLAG = '--this-host-may-crash'
 #: ppm of each pCPU that nova-compute asks the kernel for by default.

@@ -21,8 +21,8 @@ from nova_rt.services.compute import claims as rt_claims
 class Holding:
     """The reservation that a server asks for and the claims that it holds.
 
-    A server that was resized and not confirmed has two holdings: the new
-    one, and the old one that a revert would need.
+    A server whose resize is not confirmed has two holdings: the new one, and
+    the old one, which a revert would need.
 
     :ivar consumer: whose allocation pays for the holding: the server, or for
         the old holding the migration

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Scaling aspects, with named flavors and with nested templates as values.
+"""Scaling aspects with named flavors, and nested templates as plain values.
 
 heat-translator only has nested templates as texts.
 """

@@ -4,7 +4,7 @@
 
 The names of files distinguish most kernels.  If two kernels have the same
 files, values are written to a scratch group without tasks and budget, to see
-how the kernel takes them.
+how the kernel answers.
 """
 
 from collections.abc import Iterator

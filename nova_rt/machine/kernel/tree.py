@@ -2,10 +2,10 @@
 
 """Orders the writes in a tree of groups, for all interfaces alike.
 
-After each single write, a child must fit its parent.  In the end, a parent
-must hold exactly the sum of its children, so that no guest has room to take.
-Therefore parents grow first, from the top down, and shrink last, from the
-bottom up.
+After each single write, a child must fit its parent.  After the last write, a
+parent must hold exactly the sum of its children, so that no guest can take
+unused bandwidth.  Therefore parents grow first, from the top down, and shrink
+last, from the bottom up.
 
 The kernel admits by *lanes*: a replicated interface has one lane for all
 CPUs, and any other interface has one lane for each possible CPU.

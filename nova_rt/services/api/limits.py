@@ -84,7 +84,7 @@ def _at_most(context: Any, project_id: str,
 
 def _precise(context: Any, project_id: str,
              admitted: list[pending.Admitted]) -> dict[str, int]:
-    """Returns the usage with each server once.
+    """Returns the usage, in which each server counts once.
 
     A server may be allocated between two questions to Placement, so that the
     sum counts only if the answers before and after it are the same.

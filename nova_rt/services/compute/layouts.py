@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tells which vCPUs of this host may move, in a form that RPC carries.
+"""Lists the vCPUs of this host that may move, in a form for RPC.
 
 The form has these keys: ``map`` is the map that the host publishes (see
 ``rules.hostmap``), ``servers`` has one row for each server that may move

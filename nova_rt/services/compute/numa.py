@@ -209,7 +209,7 @@ def fit(question: Question | None, state: cpus.CpuBandwidth,
 
 
 def choose(question: Question, wish: Wish) -> Chosen | None:
-    """Chooses cells that Nova accepts and where the reservation has room.
+    """Chooses cells that Nova accepts and that have room for the reservation.
 
     Nova's order of preference decides among the cells with room.  Another
     choice is made only for a server with several cells that does not fit in

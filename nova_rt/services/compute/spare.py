@@ -87,7 +87,7 @@ def make_room(rt: Any, more: Iterable[claims.RTClaim] = ()) -> None:
 
 
 def level(rt: Any) -> None:
-    """Gives guests all that they may have; never raises.
+    """Gives guests the longest runtimes that they may have; never raises.
 
     The caller has Nova's lock.
     """

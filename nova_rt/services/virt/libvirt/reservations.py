@@ -142,7 +142,7 @@ class Reservations:
         return bool(CONF.libvirt.virt_type != 'lxc')
 
     def change(self, claim: claims.RTClaim) -> None:
-        """Gives a running guest another claim; a stopped guest needs nothing.
+        """Gives a running guest another claim; ignores a stopped guest.
 
         The guest keeps at least the smaller of both reservations meanwhile.
 
