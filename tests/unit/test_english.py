@@ -41,6 +41,10 @@ _PHRASES = (
     (r'\bsiblings have one sum\b', '"the threads of a core count together"'),
     (r'\bruns no nova-rt\b', '"runs without nova-rt"'),
     (r'\bguests hold which\b', 'a clause follows its noun'),
+    (r'\bsomething else than\b', '"something other than"'),
+    (r'\bnone of both\b', '"neither"'),
+    (r'\bshall (have|get|be)\b', '"should", or "must" for a rule'),
+    (r'\bon which nothing runs that\b', '"that runs nothing that"'),
 )
 #: Names that hide the type of what they name.
 _EMPTY_NAMES = frozenset({'found', 'held', 'look', 'seen'})

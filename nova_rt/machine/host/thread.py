@@ -22,7 +22,7 @@ _STATE, _FLAGS, _UTIME, _STIME = 0, 6, 11, 12
 _RUNNABLE = 'R'
 _NS = 1_000_000_000
 
-#: How often a thread has waited for something else than a CPU.
+#: How often a thread has waited for something other than a CPU.
 _PAUSES = re.compile(r'^voluntary_ctxt_switches:\s*([0-9]+)', re.MULTILINE)
 #: The rest of a runtime in ns, as ``kernel/sched/debug.c`` prints it.
 _LEFT = re.compile(r'^dl\.runtime\s*:\s*(-?[0-9]+)', re.MULTILINE)
@@ -110,7 +110,7 @@ def overrun_ns(thread: int) -> int:
 def rests(thread: int) -> bool:
     """Checks whether a SCHED_DEADLINE thread is throttled or sleeps.
 
-    A throttled thread has used its runtime up, and waits for the end of its
+    A throttled thread has used up its runtime, and waits for the end of its
     period.  If the kernel does not tell, a runnable thread does not rest.
 
     :raises OSError: ESRCH or ENOENT when the thread has ended

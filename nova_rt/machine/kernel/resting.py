@@ -2,13 +2,14 @@
 
 """Finds the moments at which SCHED_DEADLINE threads are best changed.
 
-While a thread is throttled, it has used its old runtime up and gets its next
-runtime at its deadline.  New values that it gets meanwhile hold from this
-deadline on, so that no period has a part of the old runtime and a part of the
-new one: neither the thread nor others on its old or new pCPU lose anything.
-The same holds for a thread that sleeps, because the kernel checks the rest of
-its runtime against the new values when it wakes up (Abeni and Buttazzo,
-"Integrating multimedia applications in hard real-time systems", 1998).
+While a thread is throttled, it has used up its old runtime, and gets its next
+runtime at its deadline.  New values that the thread gets while it is throttled
+hold from this deadline on, so that no period has a part of the old runtime and
+a part of the new one: neither the thread nor others on its old or new pCPU
+lose anything.  The same is true for a thread that sleeps, because the kernel
+checks the rest of its runtime against the new values when it wakes up (Abeni
+and Buttazzo, "Integrating multimedia applications in hard real-time systems",
+1998).
 """
 
 from collections.abc import Collection, Iterator

@@ -289,8 +289,8 @@ def change_deadline(group: str, controller: str, thread: int, runtime_us: int,
 
     The kernel changes these values only while the thread may run on all CPUs
     of its root domain.  Meanwhile the scheduler may move the thread to any of
-    these CPUs.  Everything is therefore prepared before, and done as
-    SCHED_FIFO, so that this time is as short as possible.
+    these CPUs.  To keep this time as short as possible, the function prepares
+    all values first, and makes the changes as SCHED_FIFO.
 
     :param group: as for :func:`set_policy`
     :param path: the file cpuset.cpus of the group of the vCPU
@@ -317,7 +317,7 @@ def _checked_cpuset(path: str, thread: int, *cpus: str) -> str:
     """Returns the real path of the file cpuset.cpus of a vCPU.
 
     :raises PermissionError: when *path* is another file, or *cpus* has
-        something else than CPUs
+        something other than CPUs
     :raises ProcessLookupError: when the thread is in another group
     """
     real = _checked(path)

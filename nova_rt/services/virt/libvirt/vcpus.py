@@ -126,10 +126,10 @@ class Threads:
         """Yields the vCPUs of a guest at moments that are good for a change.
 
         These are the moments at which a vCPU with a reservation is throttled
-        or sleeps; a vCPU that never is comes last.
+        or sleeps.  A vCPU that is never throttled and never sleeps comes last.
 
-        :param guest: the vCPUs, each with the pCPU that it shall have
-        :param wanted: what the vCPUs shall have
+        :param guest: the vCPUs, each with the pCPU that it should have
+        :param wanted: the reservation that the vCPUs should have
         """
         pending = {}
         for vcpu, cpu in guest.items():
@@ -323,8 +323,8 @@ class Threads:
 
         Between separate calls the vCPU could run on other pCPUs for a while.
 
-        :returns: False if the vCPU has none of both, or if its affinity is
-            too small, so that it must be changed in several steps
+        :returns: False if the vCPU has no reservation or no cpuset, or if its
+            affinity is too small, so that it must be changed in several steps
         """
         old = self.policy(vcpu)
         if self._pins is None or not old.is_deadline:
