@@ -75,19 +75,27 @@ class Sampler(threading.Thread):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
         while not self._ends.wait(self._every_s):
             for vcpu, own in zip(self._vcpus, self.samples, strict=True):
-                own.append(sample(vcpu))
+                own += samples(vcpu)
 
     def stop(self) -> None:
         self._ends.set()
         self.join()
 
 
-def sample(vcpu: busy.Busy) -> Sample:
-    """Returns a sample; its deadline is 0 without a reservation."""
+def samples(vcpu: busy.Busy) -> list[Sample]:
+    """Returns a sample; its deadline is 0 without a reservation.
+
+    :returns: none if the sampler was preempted, so that CPU time and deadline
+        may be of two periods
+    """
+    began = time.monotonic_ns()
     text = pathlib.Path(f'/proc/{vcpu.pid}/sched').read_text()
+    used, ended = vcpu.used_ns(), time.monotonic_ns()
+    if ended - began > _GAP_NS:
+        return []
     numbers = {match[1]: int(match[2]) for match in _NUMBERS.finditer(text)}
-    return Sample(time.monotonic_ns(), vcpu.used_ns(),
-                  numbers.get('deadline', 0), numbers.get('runtime', 1))
+    return [Sample(ended, used, numbers.get('deadline', 0),
+                   numbers.get('runtime', 1))]
 
 
 def shares(samples: Sequence[Sample], count: int) -> list[float]:
