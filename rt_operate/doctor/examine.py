@@ -21,6 +21,7 @@ from rt_operate.doctor.checks import monitor
 from rt_operate.doctor.checks import orphans
 from rt_operate.doctor.checks import shortfall
 from rt_operate.doctor.checks import starving
+from rt_operate.doctor.checks import soft
 from rt_operate.doctor.checks import strangers
 from rt_operate.doctor.checks import sysctl
 from rt_operate.doctor.checks import tasks
@@ -32,7 +33,7 @@ from rt_operate.doctor import view as doctor_view
 #: The topics in the order in which an operator would ask about them.
 TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, shortfall,
           emulators, interrupts, sysctl, deadline_servers, timing, hardware,
-          libvirt, tasks, orphans, strangers, unserved, containers,
+          libvirt, tasks, orphans, soft, strangers, unserved, containers,
           confinement, monitor)
 #: The topics whose findings are right even where this process does not see
 #: the tasks and groups of the host.
