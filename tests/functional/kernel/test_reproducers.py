@@ -2,7 +2,7 @@
 
 """The reproducers for the authors of cpu.rt.max, on emulated kernels.
 
-Those that need real tasks (trapped, offline) are only parsed.
+Those that need real tasks (trapped, counted, offline) are only parsed.
 """
 
 import errno
