@@ -8,6 +8,7 @@ import re
 import unittest
 
 import libvirt
+import openstack
 
 from tests.cloud import base
 from tests.cloud import lifecycle
@@ -28,6 +29,52 @@ class DeadlineTestCase(pinned.PinnedTests):
         """A server that is busy, as the host has it."""
         return self.on_host(self.busy(self.flavor(45_000, 100_000)))
 
+    def ordinary(self, vcpus: int) -> str:
+        """A flavor without a reservation; its id."""
+        found = self.cloud.compute.create_flavor(
+            name=self.getUniqueString(), ram=96, vcpus=vcpus, disk=0)
+        self.addCleanup(self.cloud.compute.delete_flavor, found)
+        return str(found.id)
+
+    def resize(self, server: openstack.compute.v2.server.Server,
+               flavor: str) -> None:
+        """Resize a server, and confirm it."""
+        compute = self.cloud.compute
+        compute.resize_server(server, flavor)
+        self.eventually('resized', lambda: compute.get_server(
+            server).status == 'VERIFY_RESIZE')
+        compute.confirm_server_resize(server)
+        self.eventually('confirmed', lambda: compute.get_server(
+            server).status == 'ACTIVE')
+
+    def assert_share(self, wanted: float,
+                     server: openstack.compute.v2.server.Server) -> None:
+        """Its vCPU has this share of its pCPU."""
+        found = self.on_host(server)
+        self.assert_pinned(found)
+        share = base.measure.shares([found], SECONDS)[found.name]
+        print(f'share of {wanted}: {share:.4f}')
+        self.assertAlmostEqual(wanted, share, delta=self.TOLERANCE)
+        self.assert_in_step()
+
+    @unittest.skipUnless(_WHOLE, 'takes a minute: set NOVA_RT_STOCK')
+    @proof.proves(
+        'Create, resize, release and delete of one real virtual machine with '
+        'SCHED_DEADLINE',
+        'The server gets its share, within 0.005 of a pCPU, before and after '
+        'the resize. Without its reservation it is an ordinary server.')
+    def test_one_server(self):
+        server = self.busy(self.flavor(30_000, 100_000))
+        self.assert_share(0.3, server)
+        self.resize(server, self.flavor(60_000, 100_000))
+        self.assert_share(0.6, server)
+        self.resize(server, self.ordinary(vcpus=1))
+        self.assertIsNone(self.on_host(server).claim)
+        self.eventually('an ordinary guest', lambda: base.host.policies(
+            self.on_host(server))['guest'] == ['SCHED_OTHER'])
+        self.delete(server)
+        self.assert_nothing_left()
+
     @proof.proves(
         'Two real virtual machines with 0.45 each on one pCPU with '
         'SCHED_DEADLINE, beside a third without a reservation',
@@ -35,10 +82,7 @@ class DeadlineTestCase(pinned.PinnedTests):
     def test_two_on_one_pcpu(self):
         pair = [self.reserved(), self.reserved()]
         self.assertEqual(1, len({each.claim.cpus for each in pair}))
-        noise = self.cloud.compute.create_flavor(
-            name=self.getUniqueString(), ram=96, vcpus=2, disk=0)
-        self.addCleanup(self.cloud.compute.delete_flavor, noise)
-        self.boot(noise.id)
+        self.boot(self.ordinary(vcpus=2))
         shares = base.measure.shares(pair, SECONDS)
         print('shares of two of 0.45 on one pCPU:', sorted(shares.values()))
         for each in pair:

@@ -30,6 +30,8 @@ NAMED = {
                 f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
     'life-kvm': 'stestr --test-path tests/cloud run --serial '
                 f'reserved_kvm{_LOGS}',
+    'server-kvm': 'NOVA_RT_STOCK=1 stestr --test-path tests/cloud run '
+                  f'--serial KvmTestCase.test_one_server{_LOGS}',
     # Emulated CPUs take turns, also with a deterministic clock.
     'profiles': 'python -W ignore -m tests.full.kernel.kvm.profiles' + _LOGS,
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
@@ -66,17 +68,18 @@ GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
                            'kvm-emulators', 'kvm-device', 'demo-kvm',
-                           'life-kvm', 'profiles'), 'KVM'),
+                           'life-kvm', 'server-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: The place in which a job that passes proves reservations.
 PROVES = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'domains', 'tcg'),
                           'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
-          **dict.fromkeys(('demo-kvm', 'life-kvm', 'profiles'),
+          **dict.fromkeys(('demo-kvm', 'life-kvm', 'server-kvm', 'profiles'),
                           'cloud with KVM')}
 #: The jobs that start the embedded cloud.
-CLOUD = frozenset(('cloud', 'demo', 'demo-kvm', 'life-kvm', 'profiles'))
+CLOUD = frozenset(('cloud', 'demo', 'demo-kvm', 'life-kvm', 'server-kvm',
+                   'profiles'))
 #: The job that runs the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',
