@@ -193,6 +193,8 @@ lab() {
         tools/lab.sh debian:13 --kvm --icount --instruction 32 kvm-boot
     check 'lab, the demonstration with KVM' tools/lab.sh debian:13 --kvm \
         --memory 4096 --timeout 4000 demo-kvm
+    check 'lab, one server with KVM' tools/lab.sh debian:13 --kvm \
+        --memory 4096 --timeout 4000 server-kvm
     check 'lab, the life cycle of a server with KVM' tools/lab.sh debian:13 \
         --kvm --memory 4096 --timeout 7200 life-kvm
 }
