@@ -24,6 +24,9 @@ SOCKETS = ('/run/libvirt/libvirt-sock',
 RUN = pathlib.Path('/run/libvirt')
 # Debian and other distributions have different library directories.
 DRIVERS = 'lib*/**/libvirt/connection-driver'
+# What lists the PCI devices of the machine.
+NODE_DEVICES = 'libvirt_driver_nodedev.so'
+PCI_DEVICES = '/sys/bus/pci/devices'
 # libvirt_lxc cannot make a container on a machine that has both versions of
 # cgroups, so it sees only version 1.
 PREPARE = ('if mountpoint -q /sys/fs/cgroup/unified; '
@@ -110,18 +113,31 @@ def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
 
 
 def _driver_dir(cloud: settings.Settings) -> str:
-    """Makes a directory with only the driver of our guests.
+    """Makes a directory with only the drivers that the cloud needs.
 
     A driver that is installed but cannot start, such as QEMU's without its
     user or its binaries, would end libvirtd.
     """
     directory = cloud.run / 'libvirt-drivers' / cloud.guest
     directory.mkdir(parents=True, exist_ok=True)
-    link = directory / cloud.kind.driver
-    if not link.is_symlink():
-        link.symlink_to(next(pathlib.Path('/usr').glob(
-            f'{DRIVERS}/{link.name}')))
+    for name in drivers(cloud.kind, pathlib.Path(PCI_DEVICES)):
+        link = directory / name
+        if not link.is_symlink():
+            link.symlink_to(next(pathlib.Path('/usr').glob(
+                f'{DRIVERS}/{name}')))
     return str(directory)
+
+
+def drivers(kind: guests.Kind, devices: pathlib.Path) -> list[str]:
+    """Returns the drivers of libvirt that a cloud needs.
+
+    :param kind: the guests of the cloud
+    :param devices: the directory of the PCI devices; with virtual functions,
+        Nova asks libvirt for these devices
+    """
+    if any(devices.glob('*/physfn')):
+        return [kind.driver, NODE_DEVICES]
+    return [kind.driver]
 
 
 def wait(cloud: settings.Settings, patience: float) -> int:
