@@ -17,9 +17,9 @@ Exits with 1 if best_fit with moves accepts less than 0.98 of the bound in a
 mix, or needs more than 2 moves per accepted server.
 """
 
+import collections
 from collections.abc import Callable, Iterator
 import dataclasses
-import itertools
 import random
 import statistics
 import sys
@@ -34,9 +34,11 @@ from nova_rt.rules import reservation
 CAP, PERIOD_US = 950_000, 100_000
 LEAST, MOST_MOVES = 0.98, 2.0
 #: The largest number of moves for one server, and the steps of the proof.
-MAX_MOVES, STEPS = 8, 30_000
-#: After so many nodes a complete search is given up.
-_NODES = 20_000
+MAX_MOVES, STEPS = 16, 30_000
+#: After so many steps a complete search is given up.
+_NODES = 100_000
+#: The ppm of a vCPU and the number of its server.
+Vcpu = tuple[int, int]
 Draw = Callable[[random.Random], tuple[int, float]]
 
 
@@ -111,39 +113,96 @@ def optimal(count: int, draw: Draw, seed: int) -> int:
     accepted: list[tuple[int, int]] = []
     for vcpus, wanted in requests(draw, seed):
         more = [*accepted, (wanted.bandwidth, vcpus)]
-        sizes = [ppm for ppm, own in more for _ in range(own)]
-        if vcpus > count or bins(sizes) > count or not _may_pack(
-                count, sorted(more, reverse=True)):
+        if not _Packer(count, [
+                (ppm, number) for number, (ppm, own) in enumerate(more)
+                for _ in range(own)]).may_pack():
             return sum(ppm * own for ppm, own in accepted)
         accepted = more
     raise AssertionError('requests end nowhere')
 
 
-def _may_pack(count: int, servers: list[tuple[int, int]]) -> bool:
-    """Returns False if a complete search finds no place for all servers.
+class _OutOfSteps(Exception):
+    """The search has taken as many steps as it may."""
 
-    :param servers: the ppm of a vCPU and the number of vCPUs, the largest
-        first
+
+class _Packer:
+    """A complete search by bin completion (Korf, 2002; Martello and Toth).
+
+    The largest vCPU that is left goes to the next pCPU, with each maximal set
+    of smaller ones of other servers that fits beside it.  The search leaves a
+    branch in which L2, the waste, or the vCPUs of one server need more pCPUs
+    than are left.
     """
-    nodes = [_NODES]
 
-    def place(number: int, free: tuple[int, ...]) -> bool:
-        nodes[0] -= 1
-        if number == len(servers) or nodes[0] < 0:
+    def __init__(self, count: int, vcpus: list[Vcpu]) -> None:
+        self._count, self._steps = count, _NODES
+        self._all = tuple(sorted(vcpus, reverse=True))
+        self._refuted: set[tuple[Vcpu, ...]] = set()
+
+    def may_pack(self) -> bool:
+        """Returns False if there is no place for all vCPUs."""
+        if _fits_decreasing(self._all, self._count):
             return True
-        ppm, own = servers[number]
-        room = [cpu for cpu, left in enumerate(free) if left >= ppm]
-        tried = set()
-        for chosen in itertools.combinations(room, own):
-            then = tuple(sorted(left - ppm * (cpu in chosen)
-                                for cpu, left in enumerate(free)))
-            if then not in tried:
-                tried.add(then)
-                if place(number + 1, then):
+        waste = self._count * CAP - sum(ppm for ppm, _ in self._all)
+        try:
+            return self._pack(self._all, self._count, waste)
+        except _OutOfSteps:
+            return True
+
+    def _pack(self, rest: tuple[Vcpu, ...], count: int, waste: int) -> bool:
+        if not rest:
+            return True
+        if rest in self._refuted:
+            return False
+        if not _exceeds(rest, count):
+            for left, chosen in sorted(self._completions(rest, waste)):
+                then = tuple(vcpu for number, vcpu in enumerate(rest)
+                             if number not in chosen)
+                if self._pack(then, count - 1, waste - left):
                     return True
+        self._refuted.add(rest)
         return False
 
-    return place(0, (CAP,) * count)
+    def _completions(self, rest: tuple[Vcpu, ...], waste: int
+                     ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yields the ppm that a pCPU has left, and the vCPUs on the pCPU."""
+        stack: list[tuple[int, int, tuple[int, ...]]] = [
+            (1, CAP - rest[0][0], (0,))]
+        while stack:
+            begin, left, chosen = stack.pop()
+            self._steps -= 1
+            if self._steps < 0:
+                raise _OutOfSteps
+            servers = {rest[number][1] for number in chosen}
+            fitting = [number for number, (ppm, server) in enumerate(rest)
+                       if ppm <= left and server not in servers]
+            if not fitting and left <= waste:
+                yield left, chosen
+            first = {rest[number]: number for number in reversed(fitting)
+                     if number >= begin}
+            stack += [(number + 1, left - ppm, (*chosen, number))
+                      for (ppm, _), number in first.items()]
+
+
+def _fits_decreasing(vcpus: tuple[Vcpu, ...], count: int) -> bool:
+    """Checks whether best fit decreasing packs vCPUs, the largest first."""
+    pcpus: list[tuple[int, frozenset[int]]] = [(CAP, frozenset())] * count
+    for ppm, server in vcpus:
+        room = [pcpu for pcpu in pcpus
+                if pcpu[0] >= ppm and server not in pcpu[1]]
+        if not room:
+            return False
+        left, servers = min(room, key=lambda pcpu: pcpu[0])
+        pcpus.remove((left, servers))
+        pcpus.append((left - ppm, servers | {server}))
+    return True
+
+
+def _exceeds(rest: tuple[Vcpu, ...], count: int) -> bool:
+    """Checks whether vCPUs need more than *count* pCPUs, by two bounds."""
+    servers = collections.Counter(server for _, server in rest)
+    return (max(servers.values()) > count
+            or bins([ppm for ppm, _ in rest]) > count)
 
 
 def bins(sizes: list[int]) -> int:
