@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt conformance``: tries the kernel of a host before production."""
+"""``nova-rt conformance``: tests the kernel of a host before production."""
 
 import argparse
 import os
