@@ -20,8 +20,8 @@ from rt_operate.doctor.checks import libvirt
 from rt_operate.doctor.checks import monitor
 from rt_operate.doctor.checks import orphans
 from rt_operate.doctor.checks import shortfall
-from rt_operate.doctor.checks import starving
 from rt_operate.doctor.checks import soft
+from rt_operate.doctor.checks import starving
 from rt_operate.doctor.checks import strangers
 from rt_operate.doctor.checks import sysctl
 from rt_operate.doctor.checks import tasks
