@@ -22,16 +22,29 @@ from tests import proof
 _CAP = 900
 
 
-class SoftTest(test_deadline.Stock, operations.TestCase):
-    """On a stock kernel, by SCHED_DEADLINE."""
-
-    HOSTS = ('host1', 'host2')
+class Stock(test_deadline.Stock):
+    """A mixin: on a stock kernel, by SCHED_DEADLINE."""
 
     def soft(self, share: int, vcpus: int = base.PCPUS, kind: str = 'soft'
              ) -> str:
         """A flavor with thousandths of a pCPU, one vCPU on each pCPU."""
         return self.rt_flavor(share * 100, 100_000, vcpus,
                               **{reservation.KIND_KEY: kind})
+
+    def expected(self, host: str, pid: int, claim: claims.RTClaim
+                 ) -> invariants.Grants:
+        """A soft reservation may have a longer runtime in the kernel."""
+        found = super().expected(host, pid, claim)
+        granted = self._granted(host) if claim.soft else {}
+        return {group: {cpu: max(pair, granted.get(group, {}).get(cpu, pair))
+                        for cpu, pair in own.items()}
+                for group, own in found.items()}
+
+
+class SoftTest(Stock, operations.TestCase):
+    """Servers come, change and go."""
+
+    HOSTS = ('host1', 'host2')
 
     def shares(self, server: operations.Server) -> list[int]:
         """Returns the kernel's grants by vCPU, in thousandths of a pCPU."""
@@ -47,15 +60,6 @@ class SoftTest(test_deadline.Stock, operations.TestCase):
         self.assertEqual([share] * base.PCPUS, self.shares(server))
         for host in self.HOSTS:
             self.assertEqual([], self.kernel(host).over_cap(self.CAP))
-
-    def expected(self, host: str, pid: int, claim: claims.RTClaim
-                 ) -> invariants.Grants:
-        """A soft reservation may have a longer runtime in the kernel."""
-        found = super().expected(host, pid, claim)
-        granted = self._granted(host) if claim.soft else {}
-        return {group: {cpu: max(pair, granted.get(group, {}).get(cpu, pair))
-                        for cpu, pair in own.items()}
-                for group, own in found.items()}
 
     @proof.proves(
         'Create a server with a soft reservation',
