@@ -191,7 +191,7 @@ def _stolen(before: sources.Sample, after: sources.Sample) -> bool:
 def _stalled(before: sources.Sample, after: sources.Sample) -> bool:
     """Returns whether the group ran or waited as a whole all the time.
 
-    On one CPU there is no other state, except that the group wants nothing.
+    A group on one CPU either runs, or waits as a whole, or has nothing to run.
     """
     if before.full_ns is None or after.full_ns is None:
         return False

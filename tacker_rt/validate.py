@@ -246,9 +246,9 @@ def _reached(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
 
 
 def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
-    """Returns the templates that count.
+    """Returns the templates that are in use.
 
-    A template does not count if it describes a flavour that the entry imports
+    A template is not in use if the entry imports the flavour of the template
     from another file.
     """
     reached = _reached(entry, templates)
