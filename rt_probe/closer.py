@@ -3,9 +3,9 @@
 """Decides when the probe takes readings sooner than usual.
 
 This module is pure.  If a budget becomes too small, the first sign is a thread
-that waits.  While the VNF still sleeps now and then, readings show no other
-sign.  The next few readings therefore come sooner.  The number of these
-readings is small, so that a VNF that only waits now and then costs little.
+that waits, and as long as the VNF also sleeps at times, this is the only sign.
+The next few readings therefore come sooner.  The number of these readings is
+small, so that a VNF whose threads wait at times costs little.
 """
 
 import dataclasses

@@ -141,7 +141,7 @@ class Place:
                          policy=self.policy, key=key))
 
     def put(self, one: Problem) -> None:
-        """Adds a problem; the last says that there are more than MOST."""
+        """Adds a problem; after MOST problems, one that says so."""
         if len(self.problems) < MOST:
             self.problems.append(one)
         elif len(self.problems) == MOST:

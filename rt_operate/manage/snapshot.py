@@ -58,7 +58,7 @@ class Holding:
 
 
 class Fate(enum.Enum):
-    """The reason why a consumer has an allocation on a host without it."""
+    """Says what became of a consumer that has an allocation on a host."""
 
     EXPECTED = 'its allocation is in order'
     GONE = 'the server or migration no longer exists'
