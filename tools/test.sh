@@ -87,7 +87,7 @@ tests() { # part, stestr arguments...
     mkdir -p "$repository"
     # Nova's tests refuse to run where a proxy is configured.
     env -u http_proxy -u https_proxy stestr --repo-url "$repository" \
-        --test-path "tests/$1" ${grouping:+--group_regex "$grouping"} run \
+        --test-path "tests/$1" run \
         --suppress-attachments --slowest "${@:2}" 2>&1 | tee "$log"
     local status=$?
     local bad=$(($(number Failed "$log") + $(number Unexpected "$log")))
@@ -126,13 +126,7 @@ docs() {
 }
 
 unit() { tests unit; }
-functional() {
-    # One process runs the tests on the real kernel one after the other, another
-    # one the samples, which share what they make.  All other tests are dealt
-    # out one by one, because some classes take ten times as long as most.
-    grouping='tests\.functional\.(kernel|tacker\.test_samples)\.|.*' \
-        tests functional --concurrency 2 "$@"
-}
+functional() { tests functional --worker-file tests/functional/workers.yaml "$@"; }
 devstack() { tests devstack; }
 experiments() {
     local figure
