@@ -208,7 +208,7 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
             wanted = None if claim is None or cpu is None else (
                 _budget(claim, cpu))
             leaves += [_thread_leaf(group, thread, wanted, bool(
-                claim and claim.soft)) for thread in tasks.threads(
+                claim and claim.soft)) for thread in tasks.vcpu_threads(
                     group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)
     return snapshot.KernelBudgets(False, guests)

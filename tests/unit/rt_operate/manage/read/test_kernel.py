@@ -16,6 +16,7 @@ from tests.emulation import rt_group_sched
 from tests.emulation import tasks as emulated
 from tests.unit import base as unit_base
 from tests.unit.rt_operate.manage import base
+from tests.unit.services.virt.libvirt import test_pinned
 
 
 class Files:
@@ -153,3 +154,31 @@ class ModelTest(unit_base.TestCase):
                          str(found))
         self.assertEqual('1 us every 2 us (share 0.500)',
                          str(reservation.Reservation(1, 2)))
+
+
+class ThreadsTest(unit_base.TestCase):
+    """A stock kernel, where vCPU threads have their runtimes."""
+
+    def setUp(self):
+        super().setUp()
+        self.host = test_pinned.Host()
+        self.addCleanup(self.host.close)
+        self.holding = base.holding(0, (1,), 30_000, 100_000)
+        self.pid = self.host.start(1)
+        for name, new in (
+                ('rt_operate.manage.read.kernel.this_host',
+                 lambda: Files(self.host.kernel)),
+                ('rt_operate.manage.read.kernel.running_guests',
+                 lambda: [(self.holding.server, self.pid)]),
+                ('rt_operate.manage.read.kernel.os.sched_getaffinity',
+                 emulated.affinity_of),
+                ('nova_rt.machine.host.namespaces.trouble', lambda host: ''),
+                ('nova_rt.machine.kernel.tasks.Tasks',
+                 emulated.EmulatedTasks)):
+            self.useFixture(fixtures.MonkeyPatch(name, new))
+
+    def test_workers_of_kvm_need_no_budget(self):
+        self.host.enforcer.apply(self.pid, self.holding.claims[0])
+        self.host.guests.first_run(self.pid)
+        (leaf,), = kernel.read_budgets([self.holding]).guests.values()
+        self.assertEqual(leaf.wanted, leaf.budget)
