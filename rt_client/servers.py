@@ -58,18 +58,18 @@ class ShowServer(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace
                     ) -> tuple[tuple[str, ...], base.Row]:
-        server = self.cloud.server(parsed_args.server)
-        servers = next(self.cloud.servers(
-            uuid=server['id'], project_id=server['tenant_id']), None)
-        if servers is None:
+        shown = self.cloud.server(parsed_args.server)
+        server = next(self.cloud.servers(
+            uuid=shown['id'], project_id=shown['tenant_id']), None)
+        if server is None:
             raise exceptions.CommandError(
                 f'Server {parsed_args.server} holds no reservation; '
                 f'"openstack rt explain" says why.')
         names: tuple[str, ...] = _OWN
-        row = _own(servers)
-        if servers.claims:
-            names, row = _OWN + _PLACES, row + _places(servers)
-        used = self.cloud.use(servers.id)
+        row = _own(server)
+        if server.claims:
+            names, row = _OWN + _PLACES, row + _places(server)
+        used = self.cloud.use(server.id)
         if used is not None:
             names, row = (*names, _USED), (*row, columns.Share(used))
         return names, row

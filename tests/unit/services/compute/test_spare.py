@@ -119,3 +119,11 @@ class LevelTest(base.TestCase):
         logged = self.useFixture(fixtures.FakeLogger())
         spare.level(self.tracker)
         self.assertIn('was not divided', logged.output)
+
+    def test_a_release_goes_on_without_libvirt(self):
+        for error in (LookupError('gone'),
+                      nova_exception.HypervisorUnavailable(host='a')):
+            self.tracker.error = error
+            logged = self.useFixture(fixtures.FakeLogger())
+            spare.level(self.tracker)
+            self.assertIn('was not divided', logged.output)
