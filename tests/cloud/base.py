@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 
+from cloud import kvm
 from cloud import processes  # noqa: F401
 from cloud import qemu_images
 from cloud import sdk
@@ -32,7 +33,6 @@ from tests.cloud import forked
 PROJECT = pathlib.Path(__file__).parents[2]
 PATIENCE = int(settings.patience(120))
 RAM_MIB = {'lxc': 64, 'qemu': 96, 'kvm': 96}
-_KVM = pathlib.Path('/dev/kvm')
 
 
 def cloud(*arguments: str) -> None:
@@ -69,12 +69,6 @@ def _end_with_the_tests() -> None:
     atexit.register(cloud, 'down', '--keep-logs')
 
 
-def _has_kvm() -> bool:
-    """Returns whether libvirt can use KVM: KVM needs VMX or SVM then."""
-    flags = pathlib.Path('/proc/cpuinfo').read_text().split()
-    return _KVM.exists() and bool({'vmx', 'svm'}.intersection(flags))
-
-
 def lacking(guest: str, budgets: bool = True) -> str:
     """Returns what this machine has not got, '' where nothing is missing."""
     if os.geteuid():
@@ -83,10 +77,13 @@ def lacking(guest: str, budgets: bool = True) -> str:
         return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
-    if guest == 'kvm' and not _has_kvm():
-        return ('there is no KVM by VMX or SVM here; the lab has one: '
-                'tools/lab.sh debian:13 --kvm life-kvm')
-    return ''
+    return _lacks_kvm() if guest == 'kvm' else ''
+
+
+def _lacks_kvm() -> str:
+    reason = kvm.lacking()
+    return reason and (f'{reason} The lab can run KVM guests: tools/lab.sh '
+                       'debian:13 --kvm life-kvm')
 
 
 def take(group: pathlib.Path, runtime_us: int) -> None:

@@ -23,7 +23,12 @@
 /* Commands to all other vCPUs: reset, and start at the page. */
 #define SEND_INIT 0xc4500
 #define SEND_STARTUP 0xc4600
-#define LOOPS 20000000
+/* In cycles of the time-stamp counter, whatever its frequency is. */
+#define RESET_CYCLES 50000000
+#define START_CYCLES 2000000000
+/* QEMU keeps the number of the other vCPUs in this byte of the CMOS memory. */
+#define CMOS 0x70
+#define CMOS_CPUS 0x5f
 
 .macro	write_msr register, value
 	movl	$\register, %ecx
@@ -63,17 +68,20 @@ begin:	cli
 	write_msr APIC_SPURIOUS, 0x1ff
 	call	look
 	write_msr APIC_COMMAND, SEND_INIT
-	movl	$LOOPS / 100, %esi
-1:	decl	%esi
-	jnz	1b
+	movl	$RESET_CYCLES, %ebp
+	movb	$0, %bl
+	call	wait
 	movl	$APIC_COMMAND, %ecx
 	movl	startup, %eax
 	xorl	%edx, %edx
 	wrmsr
-	/* The other vCPUs are counted during this time. */
-	movl	$LOOPS, %esi
-1:	decl	%esi
-	jnz	1b
+	movb	$CMOS_CPUS, %al
+	outb	%al, $CMOS
+	inb	$CMOS + 1, %al
+	movb	%al, %bl
+	incb	%bl
+	movl	$START_CYCLES, %ebp
+	call	wait
 	movw	$hello, %si
 	call	say
 	movb	number, %al
@@ -110,6 +118,20 @@ look:	movw	$COMMAND_LINE_SEGMENT, %ax
 	cmpw	$COMMAND_LINE_MOST, %di
 	jb	1b
 	ret
+
+	/*
+	 * Waits for ebp cycles, but no longer than until bl vCPUs run.  A guest
+	 * may run far slower than its CPU, so that a loop says nothing.
+	 */
+wait:	rdtsc
+	movl	%eax, %esi
+1:	cmpb	%bl, number
+	je	2f
+	rdtsc
+	subl	%esi, %eax
+	cmpl	%ebp, %eax
+	jb	1b
+2:	ret
 
 say:	movw	$SERIAL, %dx
 1:	lodsb

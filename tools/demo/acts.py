@@ -8,13 +8,14 @@ in the main module.
 
 from collections.abc import Iterator
 import dataclasses
-import os
+
+from cloud import kvm
 
 from demo import groups
 from demo import guests
 
-_SHOWN = ('qemu', 'lxc')
-_KVM = '/dev/kvm'
+_EMULATED, _CONTAINERS = 'qemu', 'lxc'
+_KVM = 'kvm'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +38,11 @@ class Act:
     @property
     def cannot_be(self) -> str:
         """Returns one sentence why this host cannot show the act, or ''."""
-        if self.guest == 'kvm' and not os.path.exists(_KVM):
-            return (f'This host has no {_KVM}, so it cannot run guests with '
-                    f'KVM: load the module kvm_intel or kvm_amd, or use '
-                    f'--guest qemu.')
-        if self.guest != 'lxc' or groups.has_budgets():
+        reason = kvm.lacking() if self.guest == _KVM else ''
+        if reason:
+            return (f'{reason} Load the module kvm_intel or kvm_amd, or use '
+                    f'--guest {_EMULATED}.')
+        if self.guest != _CONTAINERS or groups.has_budgets():
             return ''
         return ('Containers are left out: this kernel has no budgets for '
                 'control groups (no group has cpu.rt_runtime_us or '
@@ -51,8 +52,10 @@ class Act:
 def chosen(guest: str | None, interface: str | None) -> Iterator[Act]:
     """Returns the acts in their order, virtual machines first.
 
-    :param guest: a single kind; None for the kinds that every host can show
+    :param guest: a single kind; None for virtual machines, with KVM if this
+        host can run KVM guests, and containers
     :param interface: the kernel interface in place of that of the kind
     """
-    for name in (guest,) if guest else _SHOWN:
+    machines = _EMULATED if kvm.lacking() else _KVM
+    for name in (guest,) if guest else (machines, _CONTAINERS):
         yield Act(name, interface or guests.KINDS[name].interface)

@@ -9,6 +9,8 @@ import tempfile
 import unittest
 from unittest import mock
 
+from cloud import kvm
+
 from demo import __main__ as command
 from demo import acts
 from demo import groups
@@ -17,9 +19,11 @@ from demo import groups
 class ChosenTest(unittest.TestCase):
 
     def test_virtual_machines_come_first(self):
-        self.assertEqual(
-            [acts.Act('qemu', 'sched_deadline'), acts.Act('lxc', None)],
-            list(acts.chosen(None, None)))
+        for lacking, guest in (('', 'kvm'), ('There is none.', 'qemu')):
+            with mock.patch.object(kvm, 'lacking', return_value=lacking):
+                self.assertEqual(
+                    [acts.Act(guest, 'sched_deadline'), acts.Act('lxc', None)],
+                    list(acts.chosen(None, None)))
 
     def test_one_kind_alone(self):
         self.assertEqual([acts.Act('lxc', None)],
@@ -28,9 +32,9 @@ class ChosenTest(unittest.TestCase):
     def test_kvm_where_it_is_asked_for(self):
         act, = acts.chosen('kvm', None)
         self.assertEqual(acts.Act('kvm', 'sched_deadline'), act)
-        with mock.patch.object(acts, '_KVM', '/nowhere'):
-            self.assertIn('no /nowhere', act.cannot_be)
-        with mock.patch.object(acts, '_KVM', '/dev/null'):
+        with mock.patch.object(kvm, 'lacking', return_value='No /nowhere.'):
+            self.assertIn('No /nowhere. Load the module', act.cannot_be)
+        with mock.patch.object(kvm, 'lacking', return_value=''):
             self.assertEqual('', act.cannot_be)
 
     def test_another_interface(self):

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""cloud.kvm: a host whose /dev/kvm cannot run guests is told from others."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from cloud import kvm
+from cloud import kvm_images
+
+
+class LackingTest(unittest.TestCase):
+
+    def test_no_device(self):
+        self.assertEqual('This host has no /nowhere/kvm.',
+                         kvm.lacking('/nowhere/kvm'))
+
+    def test_a_device_that_cannot_be_opened(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(f'{directory} cannot be opened: Is a directory.',
+                             kvm.lacking(directory))
+
+    def test_a_device_that_is_not_kvm(self):
+        self.assertEqual(
+            'KVM cannot create a guest: Inappropriate ioctl for device.',
+            kvm.lacking('/dev/null'))
+
+
+@unittest.skipIf(kvm.lacking(), kvm.lacking())
+@unittest.skipUnless(shutil.which('gcc'), 'there is no gcc')
+class GuestTest(unittest.TestCase):
+
+    def test_a_guest_starts_all_its_vcpus(self):
+        for line in kvm_images.COMMAND_LINES.values():
+            with self.subTest(line):
+                self.assertEqual(
+                    'nova-rt guest: 2 vCPUs '
+                    f'{"idle" if "idle" in line else "busy"}', console(line))
+
+
+def console(line: str) -> str:
+    """Return the first line that a guest with this command line prints."""
+    with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
+            ['qemu-system-x86_64', '-accel', 'kvm', '-cpu', 'host', '-smp',
+             '2', '-m', '96', '-display', 'none', '-serial', 'stdio',
+             '-kernel', kvm_images.build(pathlib.Path(directory)),
+             '-append', line], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True) as guest:
+        assert guest.stdout is not None
+        try:
+            return next(shown.rstrip() for shown in guest.stdout
+                        if shown.startswith('nova-rt'))
+        finally:
+            guest.kill()
