@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+from cloud import computes
 from cloud import config
 from cloud.full import lifecycle
 from cloud import main as cloud_main
@@ -22,7 +23,8 @@ from demo import package
 from demo import tacker
 import openstack
 
-IMAGE, PAIR_IMAGE = 'lxc-busybox', 'qemu-idle'
+IMAGE = 'lxc-busybox'
+PAIR_IMAGE = f'{computes.PAIR[0].guest}-idle'
 VNF = 'sol001-hints'
 # The reservation of the sample would leave no room for other tests.
 VNF_RUNTIME_US = 20_000

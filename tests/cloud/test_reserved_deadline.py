@@ -153,7 +153,13 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """One test of the life cycle a day; all of them with NOVA_RT_STOCK."""
+    """One test of the life cycle a day; all of them with NOVA_RT_STOCK.
+
+    Without NOVA_RT_STOCK, the tests run with KVM alone if KVM is here
+    (test_reserved_kvm).
+    """
+    if not _WHOLE and not base.lacking('kvm', budgets=False):
+        return unittest.TestSuite()
     life = seeds.tests_of_the_day(
         __name__, [loader.loadTestsFromTestCase(LifecycleTestCase)], 1,
         'NOVA_RT_STOCK')

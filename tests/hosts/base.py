@@ -46,7 +46,7 @@ def bring_up() -> None:
 
 class HostsTestCase(base.CloudTestCase):
 
-    GUEST = 'qemu'
+    GUEST = settings.computes.PAIR[0].guest
     TIMEOUT_SCALING_FACTOR = 20
     #: The kernel gives it on every pCPU.
     RESERVATION = (40_000, 200_000)
@@ -71,14 +71,14 @@ class HostsTestCase(base.CloudTestCase):
             microversion='1.20').json()
         return list(found['resource_providers'])
 
-    def reserved(self, host: str, image: str = 'qemu-busy',
+    def reserved(self, host: str, work: str = 'busy',
                  runtime: int = RESERVATION[0]) -> Server:
         """A server that has booted on *host*."""
         server = self.compute.create_server(
             name=self.getUniqueString(), networks='none', host=host,
             flavor_id=self.flavor(runtime, self.RESERVATION[1]),
             image_id=self.cloud.image.find_image(
-                image, ignore_missing=False).id)
+                f'{self.GUEST}-{work}', ignore_missing=False).id)
         self.addCleanup(self.delete, server)
         self._active(server)
         self.eventually('it has booted', lambda: 'nova-rt guest'

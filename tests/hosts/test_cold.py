@@ -18,7 +18,7 @@ class ColdTestCase(base.HostsTestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cloud = base.settings.load()
-        own = cloud.data / 'instances-qemu'
+        own = cloud.data / f'instances-{cls.GUEST}'
         shared = cloud.data / 'instances-shared'
         shared.mkdir(exist_ok=True)
         cls.addClassCleanup(cls.restart, str(own))
@@ -44,7 +44,7 @@ class ColdTestCase(base.HostsTestCase):
                          (claimed.runtime_us, claimed.period_us))
 
     def test_migrated(self):
-        server = self.reserved(base.EAST, 'qemu-idle')
+        server = self.reserved(base.EAST, 'idle')
         self.compute.migrate_server(server)
         self.to_verify(server)
         self.compute.confirm_server_resize(server)
@@ -52,7 +52,7 @@ class ColdTestCase(base.HostsTestCase):
         self.assert_runs(server, base.WEST)
 
     def test_reverted(self):
-        server = self.reserved(base.EAST, 'qemu-idle')
+        server = self.reserved(base.EAST, 'idle')
         before = self.claim(server)
         self.compute.migrate_server(server)
         self.to_verify(server)
@@ -63,8 +63,8 @@ class ColdTestCase(base.HostsTestCase):
 
     def test_resized_elsewhere(self):
         """There is no room for the larger one beside the other server."""
-        server = self.reserved(base.EAST, 'qemu-idle', 20_000)
-        self.reserved(base.EAST, 'qemu-idle', 30_000)
+        server = self.reserved(base.EAST, 'idle', 20_000)
+        self.reserved(base.EAST, 'idle', 30_000)
         self.resize(server, 50_000)
         self.compute.confirm_server_resize(server)
         self._active(server)
@@ -73,7 +73,7 @@ class ColdTestCase(base.HostsTestCase):
 
     def test_evacuated(self):
         """The first host gives up its part when it is back."""
-        server = self.reserved(base.EAST, 'qemu-idle')
+        server = self.reserved(base.EAST, 'idle')
         service = next(each for each in self.compute.services(
             binary='nova-compute', host=base.EAST))
         self.addCleanup(self.is_back, service)

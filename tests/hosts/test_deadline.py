@@ -14,6 +14,7 @@ from tests.hosts import test_live_migration as moves
 
 class DeadlineTestCase(pinned.PinnedTests, moves.SharesTestCase):
 
+    GUEST = base.HostsTestCase.GUEST
     POLICIES = pinned.POLICIES
 
     @classmethod
@@ -40,7 +41,7 @@ class DeadlineTestCase(pinned.PinnedTests, moves.SharesTestCase):
             self.assert_runs(server, host)
 
     def test_in_a_row(self):
-        server = self.reserved(base.EAST, 'qemu-idle')
+        server = self.reserved(base.EAST, 'idle')
         for host in (base.WEST, base.EAST) * 3:
             self.move(server, host)
             self.assert_runs(server, host)

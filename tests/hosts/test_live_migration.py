@@ -64,7 +64,7 @@ class LiveMigrationTestCase(SharesTestCase):
             self.assert_runs(server, host)
 
     def test_idle(self):
-        server = self.reserved(base.EAST, 'qemu-idle')
+        server = self.reserved(base.EAST, 'idle')
         for host in (base.WEST, base.EAST):
             self.move(server, host)
             self.assert_runs(server, host)
@@ -87,7 +87,7 @@ class LiveMigrationTestCase(SharesTestCase):
 
     def test_no_room(self):
         server = self.reserved(base.EAST)
-        other = self.reserved(base.WEST, 'qemu-idle', 60_000)
+        other = self.reserved(base.WEST, 'idle', 60_000)
         before = self.claim(server)
         self.assertRaises(exceptions.BadRequestException, self.ask, server)
         self.assertEqual(before, self.claim(server))

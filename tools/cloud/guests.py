@@ -29,8 +29,8 @@ class Kind:
         return f'/run/libvirt/virt{self.daemon}d-sock'
 
 
-# With "qemu" the CPU is emulated, because ordinary kernels do not boot under
-# the nested KVM of many machines.  Threads and groups are the same.
+# With "qemu" the CPU is emulated, for machines without a usable KVM.  Threads
+# and groups are nearly the same; KVM adds worker threads.
 KINDS = {kind.virt_type: kind for kind in (
     Kind('lxc', 'lxc:///', 'lxc', 'none'),
     Kind('qemu', 'qemu:///system', 'qemu', 'host-model'),

@@ -8,6 +8,7 @@ import libvirt
 
 from cloud import computes
 from cloud.full import services
+from cloud import guests
 from cloud import processes
 from cloud import settings
 
@@ -33,7 +34,7 @@ def _domains(cloud: settings.Settings, node: computes.Node) -> list[str]:
     try:
         path = services.libvirt_socket(cloud, node.name)
         connection = libvirt.openReadOnly(
-            f'{node.guest}+unix:///system?socket={path}')
+            f'{guests.KINDS[node.guest].daemon}+unix:///system?socket={path}')
     except (LookupError, libvirt.libvirtError):
         return []
     with contextlib.closing(connection):
