@@ -105,6 +105,8 @@ class HostsTestCase(base.CloudTestCase):
 
     def forgive(self, server: Server) -> None:
         """Nova 34 takes one that was aborted, and runs on, for broken."""
+        self.eventually('Nova has ended the migration', lambda: not
+                        self.compute.get_server(server).task_state)
         if self.compute.get_server(server).status == 'ERROR':
             self.compute.reset_server_state(server, 'active')
 

@@ -189,10 +189,14 @@ def _own_tasks(server: Server) -> set[int]:
 
 
 def policies(server: Server) -> dict[str, list[str]]:
-    """Returns the policies of a guest's own tasks, and of its other tasks."""
+    """Returns the policies of a guest's own tasks, and of its other tasks.
+
+    The worker threads of KVM are left out: they inherit the policy of the
+    vCPU that made them.
+    """
     top = server.below('cpu') / server.group
     every = {task for path in top.glob('**/')
-             for task in groups.tasks(path)}
+             for task in groups.tasks(path) if not thread.is_worker(task)}
     own = _own_tasks(server)
     return {'guest': _policies(own), 'host': _policies(every - own)}
 
