@@ -149,7 +149,10 @@ chain() {
     tests full --serial \
         "test_(both|hints|${long[days % 2]})\$"
 }
-hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
+hosts() {
+    NOVA_RT_MOVES=50 tests hosts --serial
+    NOVA_RT_PAIR=kvm tests hosts --serial 'test_deadline|test_live_migration'
+}
 stack() { tests stack --serial; }
 lab() {
     local kernel cgroup part
