@@ -2,9 +2,9 @@
 
 """Fits another reservation for a server that keeps running on its host.
 
-While the server changes from its old reservation to the new one, each of its
-vCPUs has one of both reservations.  A vCPU therefore stays on its pCPU, where
-the larger of both counts, or goes to a pCPU that no other vCPU of the server
+While the server changes from its old to its new reservation, each of its vCPUs
+has one of the two reservations.  A vCPU therefore stays on its pCPU, where the
+larger of the two counts, or goes to a pCPU that no other vCPU of the server
 has.
 """
 

@@ -80,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_reserve(commands.add_parser(
         'reserve', help='change the reservation of a server that runs',
         description='Gives a server another reservation on its host without '
-        'a restart.  The server keeps at least the smaller of both '
-        'reservations all the time.  nova-compute changes the claim, the '
+        'a restart.  At all times, the server has at least the smaller of '
+        'the two reservations.  nova-compute changes the claim, the '
         'allocation in Placement and the kernel together, or refuses and '
         'changes nothing.  The new values become the hints of the server.',
         epilog='Exit status: 0 the reservation was changed, 2 the '

@@ -4,7 +4,7 @@
 
 This process plans; the nova-compute of the host makes each move, under Nova's
 own lock.  Between two moves other servers may come and go.  A move for which
-the room is gone is refused, and the moves before it stay made.
+the room is gone is refused, and the earlier moves are not undone.
 """
 
 from collections.abc import Callable
@@ -147,7 +147,7 @@ def apply(outcome: Outcome, tell: Callable[[arrangement.Move], None]
     """Makes the moves of a plan, one after another.
 
     :param tell: is called after each move
-    :returns: the outcome; the moves that were made stay made
+    :returns: the outcome; moves are not undone if a later move fails
     """
     made: list[arrangement.Move] = []
     for move in outcome.plan.moves or ():

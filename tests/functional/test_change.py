@@ -152,8 +152,8 @@ class ResizeTests:
     @proof.proves(
         'Resize to a flavor that differs only in the reservation, confirmed '
         'or reverted, with or without allow_resize_to_same_host',
-        'The guest runs on, on its host. It has the new reservation, and '
-        'after a revert the old one.')
+        'The guest keeps running on its host, with the new reservation or, '
+        'after a revert, with the old reservation.')
     def test_in_place(self) -> None:
         server = self.reserved(share=300)
         before, pid = self.claimed(server), self.pid(server)

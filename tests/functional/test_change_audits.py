@@ -26,8 +26,8 @@ class ChangeAuditTest(audits.Audits, operations.TestCase):
     @proof.proves(
         'Audit, or start of nova-compute, at any step of a resize to a '
         'flavor that differs only in the reservation',
-        'The claims are kept, and the guest runs on with one of both '
-        'reservations.')
+        'The claims are kept, and the guest runs on with one of the '
+        'two reservations.')
     def test_in_place(self) -> None:
         for end in ('revertResize', 'confirmResize'):
             server = self.boot_on('host1', self.small)

@@ -69,7 +69,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
 
     @proof.proves(
         'nova-rt-manage defrag --apply, while servers run',
-        'A server that did not fit on any pCPU fits then. Claim, Placement, '
+        'A server that did not fit on any pCPU then fits. Claim, Placement, '
         'kernel and map agree after each move, and no guest is restarted.')
     def test_apply(self) -> None:
         servers = self.fragmented()
@@ -118,8 +118,8 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
 
     @proof.proves(
         'nova-rt-manage defrag --apply, the kernel refuses a move',
-        'Claim, Placement and kernel are as before the move; the moves '
-        'before it stay made.')
+        'Claim, Placement and kernel are as before the move; the earlier '
+        'moves are not undone.')
     def test_the_kernel_refuses(self) -> None:
         servers = self.fragmented()
         before = self.places(*servers)
@@ -304,7 +304,7 @@ class KillTest(test_deadline.Stock, kill_matrix.KillTests,
 
     @proof.proves(
         'nova-rt-manage defrag --apply, nova-compute is killed at any step',
-        'After the restart the server has its reservation on one of both '
+        'After the restart the server has its reservation on one of the two '
         'pCPUs, and nothing is over-committed at any time.')
     def test_move(self) -> None:
         self.matrix(kill_matrix.Operation(

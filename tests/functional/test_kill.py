@@ -82,7 +82,7 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         'Live migration, nova-compute of the source is killed while libvirt '
         'copies, and the server is deleted before nova-compute is back',
         "Nova keeps the allocation of the migration. 'nova-rt-manage heal' "
-        'removes the part of nova-rt.')
+        'removes the part of this allocation that belongs to nova-rt.')
     def test_left_by_a_deleted_server(self) -> None:
         self.leave(self.delete_meanwhile)
         left = self._get_allocations_by_provider_uuid(

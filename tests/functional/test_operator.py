@@ -234,7 +234,7 @@ class WithoutPluginTest(TestCase):
         'nova-rt is removed, and its inventories are kept in '
         'provider_config_location',
         'Guests keep their budgets until they are started again, and have '
-        'none from then on. Claims are kept.')
+        'no budgets from then on. Claims are kept.')
     def test_removal(self) -> None:
         server = self.reserved()
         before = self.claimed(server)

@@ -63,8 +63,9 @@ class SoftTest(Stock, operations.TestCase):
 
     @proof.proves(
         'Create a server with a soft reservation',
-        'The server has its reservation at once. The next audit gives the '
-        'server also what nobody has reserved on its pCPUs.')
+        'The server has its reservation at once. The next audit also '
+        'gives the server the bandwidth of its pCPUs that nobody has '
+        'reserved.')
     def test_alone(self) -> None:
         server = self.boot_on('host1', self.soft(300))
         self.assertTrue(self.claimed(server).identifier.endswith(';soft'))
@@ -78,9 +79,9 @@ class SoftTest(Stock, operations.TestCase):
 
     @proof.proves(
         'Create a server where servers with soft reservations run',
-        'The others get shorter runtimes, but not shorter than their '
-        'reservations, before the new server starts. When the server is '
-        'gone, the others get longer runtimes again at once.')
+        'Before the new server starts, the other servers get shorter '
+        'runtimes, but not shorter than their reservations. When the new '
+        'server is gone, the other servers get longer runtimes at once.')
     def test_arrival(self) -> None:
         server = self.boot_on('host1', self.soft(300))
         self.audit('host1')

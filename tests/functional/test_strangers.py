@@ -118,8 +118,8 @@ class MovedTests:
         'restart of nova-compute where its guest runs; then the guest is '
         'ended there, and the server is hard rebooted',
         'The guest keeps its budget, and the host does not offer this '
-        'bandwidth. The log of nova-compute names the guest once, and the '
-        'host that Nova has. After the reboot, everything is as in the '
+        'bandwidth. The log of nova-compute has one warning that names the '
+        'guest and the host in the database. After the reboot, everything is as in the '
         'backup.')
     def test_moved(self) -> None:
         server = self.reserved('host1')

@@ -18,7 +18,7 @@ _FOLDERS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
             'rt_probe', 'rt_weighers', 'tacker_rt', 'nova_rt_tempest_plugin',
             'tools', 'paper', 'benchmarks', 'doc/source', 'releasenotes/notes',
             'tosca-samples', 'devstack')
-_SUFFIXES = ('.py', '.rst', '.yaml')
+_SUFFIXES = ('.py', '.rst', '.inc', '.yaml')
 #: Python folders without the experiments and benchmarks.
 _PRODUCT = _FOLDERS[:10]
 #: A phrase, and what plain English says instead.
@@ -27,7 +27,8 @@ _PHRASES = (
      '"tests whether": one tries to do something'),
     (r'\b[Tt]ells (of|that)\b', '"reports", "logs" or "says that"'),
     (r'\bcounts? no more\b', '"no longer counts"'),
-    (r'(?<!there )\b(is|are) no (part|list|number|report|guarantee|reason)\b',
+    (r'(?<!there )\b(is|are) no (part|list|number|report|guarantee|reason|'
+     r'comparison)\b',
      '"is not a ...", unless "there" is the subject'),
     (r'(?<=[.!?\"] )Of (the|two|several|these|those|all|equal|its|QEMU)\b',
      'the subject comes first: "Only one of the two ..."'),
@@ -45,6 +46,14 @@ _PHRASES = (
     (r'\bnone of both\b', '"neither"'),
     (r'\bshall (have|get|be)\b', '"should", or "must" for a rule'),
     (r'\bon which nothing runs that\b', '"that runs nothing that"'),
+    (r'\bstays? made\b', '"are not undone"'),
+    (r'\b(one|smaller|larger) of both\b', '"of the two"'),
+    (r'\bthe part of nova-rt\b', '"nova-rt\'s part of ..."'),
+    (r'\bkeeps no (period|promise)\b', '"does not keep"'),
+    (r'\bwants? all the time\b', '"always wants the CPU"'),
+    (r'\bsays so on standard error\b', '"prints a notice on ..."'),
+    (r', of which otherwise\b', '"instead of ... a day"'),
+    (r'\b(has|have) (it|them) in (ERROR|state)\b', '"its state is ..."'),
 )
 #: Names that hide the type of what they name.
 _EMPTY_NAMES = frozenset({'found', 'held', 'look', 'seen'})

@@ -83,7 +83,7 @@ def _sentence(plan: planner.Plan) -> str:
 
 def _is_made(rt: Any, context: Any, instance: Any, move: arrangement.Move
              ) -> bool:
-    """Makes a move; the moves before it stay made if it fails."""
+    """Makes a move; if it fails, the earlier moves are not undone."""
     try:
         moving.move(rt, context, instance, move.source, move.target)
     except nova_exception.NovaException as error:

@@ -144,7 +144,7 @@ class Reservations:
     def change(self, claim: claims.RTClaim) -> None:
         """Gives a running guest another claim; ignores a stopped guest.
 
-        The guest keeps at least the smaller of both reservations meanwhile.
+        Meanwhile the guest has at least the smaller of the two reservations.
 
         :raises CannotChangeReservation: when Nova starts or ends the guest
         :raises KernelError: when the kernel refuses
