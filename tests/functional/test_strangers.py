@@ -119,8 +119,8 @@ class MovedTests:
         'ended there, and the server is hard rebooted',
         'The guest keeps its budget, and the host does not offer this '
         'bandwidth. The log of nova-compute has one warning that names the '
-        'guest and the host in the database. After the reboot, everything is as in the '
-        'backup.')
+        'guest and the host in the database. After the reboot, everything '
+        'is as in the backup.')
     def test_moved(self) -> None:
         server = self.reserved('host1')
         empty, backup = self.free('host2'), strangers.back_up(self, server)

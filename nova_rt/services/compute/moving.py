@@ -4,8 +4,8 @@
 
 A move is a change of the server's claim (see ``services.compute.change``).
 The vCPU counts on its old pCPU until the move is complete, so that the host is
-never over-committed, and at any time the vCPU has its reservation on one of the
-two pCPUs.
+never over-committed, and at any time the vCPU has its reservation on one of
+the two pCPUs.
 """
 
 from collections.abc import Iterator
