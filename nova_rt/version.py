@@ -40,7 +40,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _Version(argparse.Action):
-    """Prints the version; argparse's action would need it at every start."""
+    """Prints the version, which argparse's own action needs at every start."""
 
     def __call__(self, parser: argparse.ArgumentParser,
                  namespace: argparse.Namespace,

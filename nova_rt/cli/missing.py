@@ -30,7 +30,8 @@ _KNOWN = {
     'yaml': ('PyYAML', 'models'),
 }
 #: The services that nova-rt plugs into, which none of our extras installs.
-#: Some modules import packages that come with Nova before Nova itself.
+#: Some modules first import a package that comes with Nova, and then Nova
+#: itself.
 _HOSTS = {
     **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
                     'Nova'),

@@ -2,10 +2,10 @@
 
 """Fits another reservation for a server that keeps running on its host.
 
-While the server changes from its old to its new reservation, each of its vCPUs
-has one of the two reservations.  A vCPU therefore stays on its pCPU, where the
-larger of the two counts, or goes to a pCPU that no other vCPU of the server
-has.
+While the server changes from its old reservation to the new one, each of its
+vCPUs has one of the two reservations.  A vCPU therefore stays on its pCPU,
+where the larger of the two counts, or goes to a pCPU that no other vCPU of the
+server has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,9 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
     :param present: the pCPU of each vCPU with a reservation
     :param policy: chooses among the other pCPUs with room
     :param stays: whether each vCPU must stay on its pCPU
-    :param both: whether *old* counts on, as in a resize until it is
-        confirmed; under fixed priorities both must then fit together
+    :param both: whether *old* continues to count, as in a resize until the
+        resize is confirmed; under fixed priorities *old* and *wanted* must
+        then fit together
     :returns: a pCPU for each vCPU, in the order of *present*; None if the new
         reservation does not fit
     """
@@ -52,7 +53,7 @@ def larger(server_claims: Iterable[cpus.Claim], replicated: bool = False
     """Returns what the claims of one server on one host take together.
 
     A server runs with one of its claims at any time: on a pCPU that several
-    of them name, the largest one counts.
+    claims name, the largest of these claims counts.
 
     :param replicated: whether a claim is charged on every pCPU
     :returns: the claims, each with the pCPUs on which it counts

@@ -8,7 +8,7 @@ POSSIBLE = '/sys/devices/system/cpu/possible'
 ONLINE = '/sys/devices/system/cpu/online'
 ISOLATED = '/sys/devices/system/cpu/isolated'
 
-#: No kernel has so many CPUs.  The limit keeps a mistyped list from filling
+#: No kernel has this many CPUs.  The limit keeps a mistyped list from filling
 #: the memory.
 _MAX_ID = 65_535
 

@@ -37,16 +37,16 @@ SHARE = 'rt_share'
 SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
 
-#: The version of the map.  A new key needs no new version, because readers
-#: ignore keys that they do not know; another meaning of a key does.  These
-#: keys were added like this: ``fixed``, ``servers``, ``takes``, ``smt`` and
-#: ``cores``.  A scheduler that does not know them passes hosts by the sum, and
-#: the claim decides.
+#: The version of the map.  If the meaning of a key changes, the map needs a
+#: new version.  A new key needs none, because readers ignore unknown keys.
+#: The keys ``fixed``, ``servers``, ``takes``, ``smt`` and ``cores`` were added
+#: without a new version.  A scheduler that does not know these keys passes
+#: hosts by the sum, and the claim decides.
 VERSION = 1
 
 #: What a host may take besides reservations for all vCPUs of a server.  A host
-#: of a version that does not know a word does not publish the word either, and
-#: so gets no server that the version would refuse.
+#: with an older nova-rt publishes only the words that its version knows, and
+#: so gets no server that its version would refuse.
 MASK = 'mask'
 #: Servers with a NUMA topology.
 NUMA = 'numa'
@@ -122,7 +122,7 @@ class HostMap:
     def reads_masks(self) -> bool:
         """Tells whether nova-compute of the host reads claims with a mask.
 
-        Versions that do so publish what they take, the interface, or the
+        Versions that read masks publish what they take, the interface, or the
         reason why they take nothing.
         """
         return bool(self.takes or self.interface or self.reason)
@@ -290,7 +290,7 @@ def _reservation(runtime_us: int, period_us: int) -> reservation.Reservation:
 
 
 def _cores(data: dict[str, Any], count: int) -> tuple[int, ...]:
-    """Returns the core of each of *count* pCPUs; () if they have their own.
+    """Returns the core of each of *count* pCPUs; () if no two share a core.
 
     :raises ValueError: when there is not one for each pCPU
     """

@@ -18,8 +18,8 @@ from nova_rt.rules import workload
 
 #: The key of ComputeNode.stats.
 KEY = 'rt_neighbours'
-#: Readers skip keys that they do not know; what changes the meaning of one
-#: takes the next version.
+#: Readers skip unknown keys. If the meaning of a key changes, the text gets
+#: the next version.
 VERSION = 1
 
 #: The column of all stats holds 64 KiB, and ``rt_map`` may have most of it.
@@ -79,8 +79,8 @@ def to_text(neighbours: Neighbours) -> str:
 def from_stats(stats: Mapping[str, Any]) -> Neighbours | None:
     """Returns the counts in *stats*; the inverse of :func:`to_text`.
 
-    :returns: None if the neighbours are not known: the host has no plugin,
-        another version, or a damaged text
+    :returns: None if the neighbours are not known: the host does not publish
+        them, or publishes a damaged text or a text of another version
     """
     text = stats.get(KEY)
     return _decode(text) if isinstance(text, str) else None

@@ -57,9 +57,10 @@ def choose(candidates: Sequence[Sequence[int]],
 
     :param candidates: the cells that each cell of the server may get
     :param accepts: whether the server may have these cells, in any order;
-        it is called at most once for the same cells
-    :param alike: the cells with the same value make no difference to
-        *accepts*; None if each cell may make a difference
+        *accepts* is called at most once for the same cells
+    :param alike: a value for each cell; *accepts* answers alike for two cells
+        with the same value; None if *accepts* may answer differently for any
+        two cells
     """
     return _Search(candidates, accepts, alike).extend(())
 
@@ -89,8 +90,8 @@ class _Search:
     def extend(self, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
         """Returns an assignment that begins with *chosen*, or None."""
         rest = self._candidates[len(chosen):]
-        # Which of two cells of a kind is chosen, and for which cell of the
-        # server, makes no difference to what is left.
+        # Only the kinds of the chosen cells matter to what is left: not which
+        # cell of a kind was chosen, and not for which cell of the server.
         state = tuple(sorted(self._kinds[cell] for cell in chosen))
         if state in self._dead:
             return None

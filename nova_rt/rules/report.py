@@ -52,7 +52,7 @@ class Report:
     :ivar claimed: the ppm that servers have claimed
     :ivar strangers: the ppm held by guests that Nova does not have here
     :ivar servers: how many servers have a claim
-    :ivar stranger_guests: how many of these guests there are
+    :ivar stranger_guests: how many strangers there are
     :ivar unserved: how many servers run without their reservation
     :ivar findings: how many differences the last audit found and reported
     """

@@ -375,9 +375,9 @@ def levels(conf: Any) -> int:
 def emulator_quota(conf: Any) -> tuple[int, int] | None:
     """Returns the quota and the period of emulator threads, in us.
 
-    The period is short, because a vCPU may wait for these threads, and so
-    long that the quota is not below the kernel's least quota of 1 ms
-    (``min_cfs_quota_period`` in ``kernel/sched/core.c``).
+    The period is short, because a vCPU may wait for these threads, but long
+    enough for the kernel's smallest quota, 1 ms (``min_cfs_quota_period`` in
+    ``kernel/sched/core.c``).
 
     :returns: None if there is no limit
     """

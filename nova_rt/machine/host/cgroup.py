@@ -80,8 +80,8 @@ class Hierarchy:
 def is_populated(files: CgroupFS, group: str) -> bool:
     """Checks if a group, or a group below it, has tasks.
 
-    Only cgroup v2 tells.  Tasks that are about to end also count, although the
-    task lists of v2 leave these tasks out since Linux 6.19.
+    Only cgroup v2 shows this.  Tasks that are about to end also count,
+    although the task lists of v2 leave these tasks out since Linux 6.19.
 
     :param group: path of the directory
     :returns: False if the group is gone

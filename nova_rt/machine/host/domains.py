@@ -26,7 +26,7 @@ def files(host: host_files.Host) -> Iterator[str]:
 
 
 def running(host: host_files.Host) -> Iterator[ElementTree.Element]:
-    """Yields the status of each running guest, which has its ``domain``."""
+    """Yields the file of each running guest as XML, with its ``domain``."""
     for path in files(host):
         try:
             yield ElementTree.fromstring(host.read(path))  # noqa: S314

@@ -152,7 +152,7 @@ class Host:
 
     @property
     def release(self) -> str:
-        """The release of the kernel, as ``uname -r`` has it."""
+        """The release of the kernel, as ``uname -r`` prints it."""
         return self.read('/proc/sys/kernel/osrelease')
 
     # The following methods complete nova_rt.machine.host.cgroup.CgroupFS.

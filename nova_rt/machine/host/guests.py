@@ -2,7 +2,8 @@
 
 """Finds the guests of libvirt by their keepers.
 
-The module does not ask libvirt, so that it also works while libvirt does not.
+The module does not ask libvirt, so that guests are also found while libvirt is
+down.
 """
 
 import dataclasses
@@ -41,7 +42,7 @@ class Guest:
 
     @property
     def domain(self) -> str:
-        """The group that has all tasks of the guest, in it or below it."""
+        """The group in or below which all tasks of the guest are."""
         return domain(self.group)
 
     def __str__(self) -> str:

@@ -111,7 +111,8 @@ def rests(thread: int) -> bool:
     """Checks whether a SCHED_DEADLINE thread is throttled or sleeps.
 
     A throttled thread has used up its runtime, and waits for the end of its
-    period.  If the kernel does not tell, a runnable thread does not rest.
+    period.  If the kernel does not tell, a runnable thread counts as not
+    throttled.
 
     :raises OSError: ESRCH or ENOENT when the thread has ended
     """

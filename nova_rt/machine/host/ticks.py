@@ -23,7 +23,8 @@ def tick_us() -> int:
 def high_resolution(fs: cgroup.CgroupFS) -> bool | None:
     """Checks whether deadline servers are charged by a timer (HRTICK).
 
-    :returns: None if the kernel does not tell, as a locked-down kernel
+    :returns: None if the kernel does not tell, for example if it is locked
+        down
     """
     for path in FEATURES:
         try:

@@ -220,10 +220,10 @@ class KernelInterface(abc.ABC):
     def forbid(self, groups: Iterable[str]) -> None:  # noqa: B027
         """Keeps real-time tasks out of *groups* until they get a budget.
 
-        The tasks of the groups must be ordinary.  A group that is gone, or
-        that has a budget, stays as it is.  Does nothing unless the interface
-        *inherits*: on other interfaces a group without a budget takes no
-        real-time tasks.
+        The tasks of the groups must be ordinary.  A group that has a budget
+        stays as it is; a group that is gone is ignored.  Does nothing unless
+        the interface *inherits*: on other interfaces a group without a budget
+        takes no real-time tasks.
         """
 
     @abc.abstractmethod

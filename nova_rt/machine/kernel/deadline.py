@@ -31,7 +31,8 @@ PERIOD_SYSCTL = '/proc/sys/kernel/sched_deadline_period_{}_us'
 EFFECTIVE = 'cpuset.cpus.effective'
 
 #: Deadline servers of other scheduling classes: the name, the first kernel
-#: that has the server, and a path that exists if it was built in.
+#: that has the server, and a path that exists if the kernel was built with the
+#: server.
 SERVERS = (('fair_server', (6, 12), '/sys'),
            ('ext_server', (7, 0), '/sys/kernel/sched_ext'))
 #: The default (runtime, period) of each such server on a CPU, in ns.

@@ -2,14 +2,14 @@
 
 """Finds the moments at which SCHED_DEADLINE threads are best changed.
 
-While a thread is throttled, it has used up its old runtime, and gets its next
-runtime at its deadline.  New values that the thread gets while it is throttled
-hold from this deadline on, so that no period has a part of the old runtime and
-a part of the new one: neither the thread nor others on its old or new pCPU
-lose anything.  The same is true for a thread that sleeps, because the kernel
-checks the rest of its runtime against the new values when it wakes up (Abeni
-and Buttazzo, "Integrating multimedia applications in hard real-time systems",
-1998).
+A throttled thread has used up its runtime, and gets its next runtime at its
+deadline.  If the thread gets new values while it is throttled, the new values
+take effect at this deadline.  No period then has a part of the old runtime and
+a part of the new one, so neither the thread nor another thread on its old or
+new pCPU loses anything.  The same is true for a thread that sleeps, because
+the kernel checks the rest of the runtime against the new values when the
+thread wakes up (Abeni and Buttazzo, "Integrating multimedia applications in
+hard real-time systems", 1998).
 """
 
 from collections.abc import Collection, Iterator

@@ -94,7 +94,7 @@ class RtMax(tree.TreeInterface):
 
     def prepare(self, ppm: int) -> None:
         with self._changing([]) as journal:
-            # A root without the file hands out more than nothing.
+            # A root group without the file already hands out bandwidth.
             if not self._value(self._root).runtime_us:
                 two_files.seed(
                     lambda share: journal.set(

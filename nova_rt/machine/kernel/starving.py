@@ -74,8 +74,8 @@ class Watch:
                 first = earlier
             elif now.moment - earlier.moment < patience:
                 return False
-        # On a busy host this process may be late, so only what it sees after
-        # the end counts, and not that the end is over.
+        # On a busy host this process may wake up late.  So the end of the wait
+        # alone proves nothing: the last reading is always made after the end.
         while now.moment < first.moment + patience:
             time.sleep(_POLL_SECONDS)
             now = _sighting(thread)

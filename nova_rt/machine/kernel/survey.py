@@ -108,7 +108,7 @@ class Survey:
             self.fs.write(posixpath.join(self._scratch, name), text)
         except OSError as error:
             if error.errno != errno.EINVAL:
-                raise  # Another error does not tell how the kernel takes it.
+                raise  # Any other error says nothing about the value.
             return Outcome.SHORT if cgroup.is_short(error) else Outcome.REFUSED
         self.fs.remove(self._scratch)
         self.fs.make(self._scratch)

@@ -61,7 +61,7 @@ class Tasks:
         for group in cgroup.GUEST_GROUPS:
             if mount + group in present:
                 return group
-        # Before the first guest there is neither of the two groups.
+        # Before the first guest starts, neither of the two groups exists.
         systemd, plain = cgroup.GUEST_GROUPS
         return systemd if mount + '/system.slice' in present else plain
 

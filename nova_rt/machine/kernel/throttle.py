@@ -27,8 +27,8 @@ _LATE_US = 10_000
 _MARGIN_US = 20_000
 #: With a shorter runtime the debt of one overrun lasts for too many periods.
 _LEAST_FINE_US = 100
-#: How long a timer from before this process can be pending: that of the
-#: longest period with a runtime of at least one overrun.
+#: How long a timer can be pending that was set before this process began: two
+#: of the longest periods, for a runtime of at least one overrun.
 _UNKNOWN_US = 2 * reservation.MAX_PERIOD_US + _MARGIN_US
 _SECOND_US = 1_000_000
 #: _MARGIN_US in seconds.

@@ -39,8 +39,8 @@ PARENT_PERIOD_US = reservation.PPM
 #: How long to retry a write for which the kernel has no room, in seconds.  A
 #: removed group gives its budget back some 20 ms later (RCU), and more than
 #: 200 ms later on a host under heavy load.  While the kernel reports that it
-#: still counts a removed group, its tasks may have yet to end, and the
-#: patience is longer.
+#: still counts a removed group, tasks of this group may have yet to end, and
+#: the write is retried for longer.
 _PATIENCE_SECONDS = {False: 0.4, True: 10.0}
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000

@@ -79,7 +79,7 @@ class Item:
 class Child:
     """An arrangement after one more move, which is made only when needed.
 
-    :ivar bound: no fewer moves make the request fit from there
+    :ivar bound: from there, at least this many moves make the request fit
     :ivar lack: ppm that the best pCPUs for the request lack
     """
 
@@ -140,7 +140,7 @@ class Arrangement:
 
     @property
     def bound(self) -> int:
-        """No fewer moves make the request fit."""
+        """A lower bound of the moves that make the request fit."""
         return self._bound({}) if self._is_plain else int(not self.fits)
 
     @functools.cached_property

@@ -23,10 +23,10 @@ from nova_rt.rules import reservation
 
 #: How many moves a plan has at most, unless the caller says otherwise.
 MAX_MOVES = 3
-#: Up to so many pCPUs a plan is proven to have the fewest moves.
+#: On hosts of up to this many pCPUs a plan is proven to have the fewest moves.
 EXACT_CPUS = 16
-#: The vCPUs that a search beyond EXACT_CPUS considers for its proof, each time
-#: that it considers them.
+#: How many vCPUs a search beyond EXACT_CPUS may consider for its proof.  A
+#: vCPU counts each time that the search considers it.
 STEPS = 300_000
 #: How many arrangements a search keeps at each depth where it proves nothing.
 _BEAM = 24
@@ -75,9 +75,9 @@ def plan(state: rt_cpus.CpuBandwidth,
 
     :param state: the host, in which *claims* and all others count
     :param claims: the claims that may move, by a name of the caller's choice
-    :param steps: how many vCPUs the proof may consider, each time anew; None
-        for as many as it needs on hosts of up to EXACT_CPUS pCPUs, and STEPS
-        beyond
+    :param steps: how many vCPUs the proof may consider; a vCPU counts each
+        time; None for no limit on hosts of up to EXACT_CPUS pCPUs, and STEPS
+        on larger hosts
     :param within: the pCPUs on which the request must fit; None for all
     """
     goal = arrangement.Goal(vcpus, wanted, frozenset(

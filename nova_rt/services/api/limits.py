@@ -64,7 +64,8 @@ def _over(context: Any, project_id: str, needs: pending.Amounts, most: int,
             f'{_PREFIX}{name}': amount * most
             for name, amount in needs.items()})
     except limit_exception.ProjectOverLimit as error:
-        # Each for itself: a class may have no registered limit.
+        # Each class is checked separately: a class may have no registered
+        # limit.
         return [info for info in error.over_limit_info_list
                 if info.limit >= 0 and limit_utils.should_enforce(
                     limit_exception.ProjectOverLimit(project_id, [info]))]

@@ -114,7 +114,8 @@ def moving(context: Any, project_id: str, uuid: str, needs: Amounts
            ) -> Iterator[None]:
     """Counts a server that is resized or unshelved, until it is scheduled.
 
-    The caller has counted, and holds the lock at the beginning only.
+    The caller has counted the server, and holds the lock only while the block
+    begins.
     """
     name = f'{_MOVE}:{uuid}'
     try:

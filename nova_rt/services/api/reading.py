@@ -116,7 +116,7 @@ def _claims(instance: Any) -> Iterator[dict[str, Any]]:
         try:
             claim = claims.RTClaim.parse(resource.identifier)
         except exception.InvalidClaim:
-            continue  # nova-compute and nova-rt-manage report it.
+            continue  # nova-compute and nova-rt-manage report the claim.
         yield {'provider': resource.provider_uuid,
                'pcpus': list(claim.cpus),
                'runtime_us': claim.reservation.runtime_us,

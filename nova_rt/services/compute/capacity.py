@@ -195,7 +195,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
         host
     """
     group = conf.nova_rt
-    policy.load(group.packing_policy)  # An unknown one is told at once.
+    policy.load(group.packing_policy)  # The name may be unknown.
     ids = _rt_cpus(group.rt_cpus, shared)
     limit = base.Capacity(0, 0)
     if kernel is not None:

@@ -3,10 +3,10 @@
 """Decides which claims count on a host, also claims that audits miss.
 
 Nova's audit looks at the servers of its host and at migrations in progress.
-In the middle of a move neither may show the claim for a moment: Nova may have
-ended the record of the move before the server is back, or may have changed the
-state of the server before its host.  Nova also ignores an evacuation if the
-server is in state ERROR.
+In the middle of a move there may be a moment at which neither shows the claim:
+Nova may have ended the record of the move before the server is back, or may
+have changed the state of the server before its host.  Nova also ignores an
+evacuation if the server is in state ERROR.
 
 The rule is that a claim that is stored with a server counts on its host while
 

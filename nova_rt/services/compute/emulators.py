@@ -58,7 +58,7 @@ def cpus(spec: str | None, host: HostCPUs) -> frozenset[int]:
 
 
 def _broken(ids: frozenset[int], host: HostCPUs) -> Iterator[str]:
-    """Yields the rules that the pCPUs of the option do not keep."""
+    """Yields the rules that the pCPUs of the option break."""
     if not ids:
         yield 'it names no CPU; name one or remove the option'
     if offline := ids.difference(host.online):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds the packing policy of this host: of its aggregates, or the option.
+"""Finds the packing policy of this host, in its aggregates or the option.
 
 The policy is not part of the capacity: whoever fits a reservation gives the
 policy to the fit function.  The host publishes the name with its map, so that

@@ -18,7 +18,8 @@ from nova_rt.services import events
 
 LOG = logging.getLogger(__name__)
 
-# A class of its own would not pass Nova's RPC as what it is.
+# The refusal is an exception of Nova with two more attributes, because Nova's
+# RPC would not return an exception of a class of our own unchanged.
 _KIND, _REASON = 'rt_kind', 'rt_reason'
 
 

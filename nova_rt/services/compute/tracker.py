@@ -336,7 +336,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         """Counts the guests on this host that the database does not have here.
 
         :param known: uuids of the servers that the database has here
-        :param elsewhere: the servers that it has on other hosts, by uuid
+        :param elsewhere: the servers that the database has on other hosts, by
+            uuid
         """
         located = rt_strangers.located(
             self.driver.rt_strangers(known), elsewhere)

@@ -136,7 +136,7 @@ def _largest(client: Any, context: Any) -> str:
                      {hostmap.SHARE_CLASS: 1}, 'provider_summaries',
                      limit=CONF.scheduler.max_placement_results)
     if summaries is None:
-        return 'Placement did not answer what is free'
+        return 'Placement did not say what is free'
     if not summaries:
         return (f'no host with the trait {hostmap.TRAIT} has any free '
                 f'{hostmap.SHARE_CLASS}')

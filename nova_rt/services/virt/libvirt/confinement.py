@@ -63,8 +63,9 @@ def without(xml: str, capabilities: Sequence[str]) -> str:
 def apart(xml: str) -> str:
     """Returns the XML of a domain, a container with a network of its own.
 
-    libvirt gives a container without interfaces the network of the host,
-    and so all services that listen on the loopback address of the host.
+    libvirt gives a container without interfaces the network of the host, so
+    that the container reaches all services that listen on the loopback address
+    of the host.
     """
     root = etree.fromstring(xml)
     if root.get('type') != 'lxc':

@@ -36,12 +36,13 @@ from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import layout
 from nova_rt.services.virt.libvirt import vcpus
 
-#: The kernel frees the bandwidth of a guest that ended or was released at the
-#: end of its period, or later if the guest overran its runtime.
+#: After a guest has ended or was released, the kernel frees its bandwidth at
+#: the end of its period, or later if the guest overran its runtime.
 _RETURN_SECONDS = 3.0
 _RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
-#: Attempts: the kernel locks all cpusets meanwhile.
+#: The kernel recounts its bandwidth only after every tenth attempt, because
+#: the kernel locks all cpusets while it recounts.
 _RECOUNT_EVERY = 10
 
 
@@ -128,7 +129,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
                 pid, claim.cpus, claim.unreserved, undo)
             pairs = {guest[number]: cpu
                      for number, cpu in claim.by_vcpu.items()}
-            # A vCPU that has used its old runtime up runs again only when its
+            # A vCPU that has used up its old runtime runs again only when its
             # old period ends.
             longest = max(map(self._threads.period_us, pairs), default=0)
             for vcpu in self._threads.as_they_rest(pairs, claim.reservation):

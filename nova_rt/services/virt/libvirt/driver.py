@@ -359,7 +359,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def finish_revert_migration(self, context: Any, instance: Any,
                                 *args: Any, **kwargs: Any) -> None:
         if self._rt_runs_on(instance):
-            # A nova-compute that was killed may have given it the new one.
+            # If nova-compute was killed, the guest may have the new
+            # reservation.
             self._rt_give(instance, claims.instance_claim(instance))
         else:
             super().finish_revert_migration(context, instance, *args,

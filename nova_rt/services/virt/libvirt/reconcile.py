@@ -19,9 +19,9 @@ from nova_rt.services.virt.libvirt import enforcer
 
 LOG = logging.getLogger(__name__)
 
-#: After so many failures an audit stops correcting guests.  Nova's audit holds
-#: a lock that builds wait for, and a guest that cannot be corrected takes up
-#: to three seconds.
+#: After this many failures an audit stops correcting guests.  Nova's audit
+#: holds a lock that builds wait for, and a guest that cannot be corrected
+#: takes up to three seconds.
 _MOST_FAILURES = 3
 
 

@@ -22,10 +22,10 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation
 
 #: The seconds that a starving vCPU stays ordinary at least, in each attempt to
-#: revive it before an audit gives up.  Its 0-lag time is its overrun, divided
-#: by its share, after its deadline, and the deadline is ahead by the last
-#: period of the vCPU at most, which nobody knows any more.  So the last
-#: attempt waits for longer than any period.
+#: revive it before an audit gives up.  The 0-lag time of the vCPU is later
+#: than its deadline, by its overrun divided by its share.  The deadline is at
+#: most the last period of the vCPU away, but this period is no longer known.
+#: So the last attempt waits for longer than any period.
 _REVIVALS = (0.0, 5.0)
 _LONGEST_SECONDS = 5.0
 #: How many periods the kernel may take to find room again: the 0-lag time of
@@ -36,8 +36,8 @@ _POLL_SECONDS = 0.02
 #: How long a change waits at most for vCPUs that are never throttled.
 _PATIENCE_SECONDS = 1.0
 #: The reservation that a vCPU has when it becomes ordinary.  The 0-lag time of
-#: the vCPU is then its overrun divided by this share away: 0.4 s for a tick of
-#: 4 ms.
+#: the vCPU is then as far away as its overrun divided by this share: 0.4 s for
+#: a tick of 4 ms.
 _LITTLE = reservation.Reservation(10_000, 1_000_000)
 #: How many vCPUs a sentence names.
 _SHOWN = 3

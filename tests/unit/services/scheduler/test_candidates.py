@@ -95,7 +95,7 @@ class CandidatesTest(base.TestCase):
     def test_placement_that_does_not_answer_twice(self):
         self.status = 500
         self.assertEqual(TENANT, self.refused())
-        self.assertIn('Placement did not answer what is free',
+        self.assertIn('Placement did not say what is free',
                       self.log.output)
 
     def test_placement_that_is_lost_meanwhile(self):
