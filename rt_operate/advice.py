@@ -21,15 +21,16 @@ from rt_models.model import planner
 from rt_models.model import varied
 from rt_monitor import histogram
 
-#: If fewer requests than this are above the percentile, it is unreliable.
+#: If fewer requests than this are above the percentile, the percentile is
+#: unreliable.
 _ENOUGH = 10
 #: The load may be this many standard deviations above the measured load. So
-#: about one server of 40 is promised too much.
+#: about one server in 40 is promised too much.
 _CAUTION = 2.0
 #: Arrivals count as random if the variance of counts, divided by their mean,
 #: is within this range. For random arrivals the expected value is 1.
 _RANDOM = (0.5, 2.0)
-#: The least number of counts from which this value is computed.
+#: The least number of counts from which the variance is computed.
 _COUNTS = 10
 #: The least number of requests in a part of the measurement. With fewer
 #: requests, the CPU time of the part may belong to other requests.

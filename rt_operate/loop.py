@@ -23,7 +23,7 @@ from rt_operate import advice
 LEAST_KEY = rt_reservation.AUTO_LEAST_KEY
 MOST_KEY = rt_reservation.AUTO_MOST_KEY
 
-#: The loop gives so much more than the model asks for, because the load may
+#: The loop gives this many times what the model asks for, because the load may
 #: grow until the next measurement.
 _HEADROOM = 1.10
 #: A change smaller than this part of the reservation is not made.
@@ -32,14 +32,15 @@ _HYSTERESIS = 0.05
 _UP, _DOWN = 3.0, 0.80
 #: The factor where the target is missed and the model does not know why.
 _MISSED = 1.5
-#: The reservation shrinks to the largest need of so many measurements.
+#: The reservation shrinks to the largest need of this many measurements.
 _REMEMBERED = 3
-#: How far a measured percentile may be from that of the model, which is a
-#: bound for any neighbours.  The loop plans for the target divided by this.
+#: The range of the measured percentile divided by the percentile of the model,
+#: which is a bound for any neighbours.  The loop plans for the target divided
+#: by this ratio.
 _LEAST_RATIO, _MOST_RATIO = 0.5, 1.5
-#: The median of so many ratios counts.
+#: The median of this many ratios counts.
 _RATIOS = 5
-#: So many requests must be above the percentile.
+#: At least this many requests must be above the percentile.
 _ENOUGH = 5
 
 

@@ -22,7 +22,7 @@ from rt_operate.commands import keep
 from rt_operate.commands import monitor
 from rt_operate.commands import this_host
 
-#: The time is watched in so many parts, because the variance between parts
+#: The time is divided into this many parts, because the variance between parts
 #: shows whether requests arrive at random.
 _PARTS = 30
 _US_PER_MS = 1000
@@ -154,8 +154,8 @@ def _lines(measured: rt_advice.MeasuredLoad,
                  f'{advice.promised_us / _US_PER_MS:.3f} ms.')
     has = measured.reservation
     if advice.met and has and has.share < advice.wanted.share:
-        lines.append('The server meets the target with a smaller reservation, '
-                     'beside the servers that share its pCPUs now; with the '
-                     'advised reservation it meets the target beside any '
-                     'servers.')
+        lines.append('Beside the servers that share its pCPUs now, the '
+                     'server meets the target with a smaller reservation; '
+                     'with the advised reservation, the server meets the '
+                     'target beside any servers.')
     return [*lines, *advice.doubts]

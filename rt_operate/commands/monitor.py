@@ -25,7 +25,7 @@ from rt_monitor import table
 EPILOG = ('Exit status: 0 done, 1 the servers cannot be watched or there is '
           'no answer, 3 wrong usage.')
 _CLEAR = '\x1b[H\x1b[2J'
-#: The shortest and longest time between two looks, in seconds.
+#: The shortest and longest time between two snapshots, in seconds.
 _LEAST, _MOST = 0.1, 86_400.0
 
 

@@ -24,8 +24,8 @@ _PERIOD = 100_000
 _SECONDS = 3.0
 #: A priority above all guests and below the threads of the kernel.
 _HOG_PRIORITY = 50
-#: Longer than the longest period in this module, after which a resize is in
-#: force.
+#: The time until a resize is surely in force: longer than the longest period
+#: in this module.
 _SETTLE_SECONDS = 1.2
 #: The runtime in us of a thread that reclaims unused bandwidth.
 _FOREIGN = 30_000

@@ -10,8 +10,8 @@ import dataclasses
 
 _FILTER = 'egg:nova-rt#reservation_hints'
 _PIPELINES = 'composite:openstack_compute_api_'
-#: The pipeline of a section that counts.  The other one, noauth2, which Nova
-#: had up to release 33, is for tests.
+#: The key of the pipeline that counts.  The pipeline noauth2, which Nova had
+#: up to release 33, was for tests.
 _STRATEGY = 'keystone'
 
 

@@ -15,7 +15,7 @@ from nova_rt.rules import exception
 
 CONF = nova.conf.CONF
 
-#: Any version of the 6th series: the methods are none of Nova's.
+#: Any version of the 6th series will do, because the methods are not Nova's.
 _VERSION = '6.0'
 _OLDER = ('NoSuchMethod', 'UnsupportedVersion')
 
@@ -33,8 +33,8 @@ def call(host: str, cell: Any, method: str, older: str, **arguments: Any
     """Calls a method of the nova-compute of a host, and returns its result.
 
     :param cell: the objects.CellMapping of the host
-    :param older: what such a nova-compute cannot do that lacks the method,
-        and what to do instead
+    :param older: what a nova-compute without the method cannot do, and what to
+        do instead
     :raises Refused: when nova-compute refuses or does not answer
     """
     admin = nova_context.get_admin_context()

@@ -61,7 +61,7 @@ class Healing:
     """The repairs that were done, and the differences that are left.
 
     :ivar found: the result of the comparison afterwards
-    :ivar left: the differences in it that heal was asked to repair
+    :ivar left: the differences in *found* that heal was asked to repair
     :ivar apply: whether heal was asked to make changes
     """
 

@@ -3,8 +3,8 @@
 """Changes the reservation of a server while the server runs.
 
 The nova-compute of the server's host does the work, under Nova's own lock.
-This process only asks for it, and then stores the hints where the schedulers
-read them.
+This process only asks nova-compute for the change, and then stores the hints
+where the schedulers read them.
 """
 
 from collections.abc import Mapping

@@ -12,8 +12,8 @@ from rt_operate.doctor import view as doctor_view
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
-_FIND_OUT = ('Start nova-compute, which finds out by a scratch group, or set '
-             '[nova_rt] kernel_interface.')
+_FIND_OUT = ('Start nova-compute, which finds the interface by a scratch '
+             'group, or set [nova_rt] kernel_interface.')
 _LEGACY = ('boot with systemd.unified_cgroup_hierarchy=0 (systemd 256 also '
            'needs SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1, systemd 258 cannot '
            'do this) and '

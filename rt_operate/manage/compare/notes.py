@@ -9,7 +9,7 @@ from rt_operate.manage import snapshot
 
 
 def difference(note: pending.Begun) -> snapshot.Difference:
-    """Returns the difference that a note is."""
+    """Returns a note as a difference."""
     parts = ' and '.join(f'{note.amounts[name]} of {name}'
                          for name in hostmap.CLASSES)
     return snapshot.Difference(

@@ -106,8 +106,8 @@ class Loader:
     def _host(self, node: cells.Node, view: CloudView
               ) -> snapshot.HostSnapshot:
         compute = node.compute
-        # Placement is read first, so that the consumer of a server that is
-        # created meanwhile is not unknown.
+        # Placement is read first. Otherwise the consumer of a server that is
+        # created meanwhile would be unknown.
         allocations = self.placement.allocations(compute.uuid)
         inventories = self.placement.inventories(compute.uuid)
         holdings = tuple(cells.holdings(node))

@@ -15,8 +15,8 @@ from nova_rt.rules import hostmap
 
 _ATTEMPTS = 5
 _CONFLICT = 'placement.concurrent_update'
-#: The microversion has consumer generations; any with custom resource
-#: classes would do for the classes.
+#: This microversion has consumer generations.  For the classes alone, any
+#: microversion with custom resource classes would be enough.
 _VERSION = report.CONSUMER_GENERATION_VERSION
 _NOT_FOUND = 404
 
