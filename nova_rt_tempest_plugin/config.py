@@ -18,7 +18,7 @@ OPTS = [
     cfg.IntOpt(
         'larger_runtime_us', default=30_000, min=1,
         help="""
-The runtime that a hint or a resize asks for instead.  While a server is being
+The larger runtime that a hint or a resize asks for.  While a server is being
 resized, one host may have to hold both runtimes.
 """),
     cfg.StrOpt(

@@ -39,7 +39,7 @@ class ShowOne(Command, command.ShowOne):
 def add_share(parser: argparse.ArgumentParser, required: bool) -> None:
     """Adds the options that :func:`from_share` takes."""
     parser.add_argument('--share', metavar='<share>', required=required,
-                        help='Share of a pCPU of each vCPU, as in 0.4')
+                        help='Share of a pCPU for each vCPU, for example 0.4')
     parser.add_argument(
         '--period-us', metavar='<us>', type=int, default=100_000,
         help='Period of the reservation (default: %(default)s)')
@@ -71,5 +71,5 @@ def from_share(share: str, period_us: int) -> reservation.Reservation:
     except exception.InvalidReservation:
         raise exceptions.CommandError(
             f'--share {share} in a period of {period_us} us is not a '
-            f'reservation: give a share above 0 and up to 1, as in 0.4, and '
+            f'reservation: give a share above 0 and up to 1, such as 0.4, and '
             f'a period of up to {reservation.MAX_PERIOD_US} us.') from None

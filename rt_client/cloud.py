@@ -78,7 +78,7 @@ class Cloud:
     """Nova and Placement, as the user of the client may use them.
 
     :param compute: an adapter of openstacksdk
-    :param placement: another one
+    :param placement: another adapter
     """
 
     def __init__(self, compute: Any, placement: Any) -> None:

@@ -14,7 +14,7 @@ _COLUMNS = ('ID', 'Name', 'vCPUs', 'Memory (MB)', 'Disk (GB)',
 
 
 class CreateFlavor(base.ShowOne):
-    """Create a flavor with a reservation, or none if Nova refuses that"""
+    """Create a flavor with a reservation; if Nova refuses it, create none"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

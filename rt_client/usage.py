@@ -16,7 +16,7 @@ _COUNTED = ('Project', 'Servers', 'Reserved (pCPUs)',
 
 
 class Usage(base.Lister):
-    """Show how much CPU time a project has reserved, by Placement"""
+    """Show how much CPU time a project has reserved, from Placement"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -3,7 +3,7 @@
 """Finds the server of a running guest in libvirt's files.
 
 The monitor reads the files and does not call libvirt, so that the monitor also
-works while libvirt does not.  The files belong to root, and a guest cannot
+works while libvirt is down.  The files belong to root, and a guest cannot
 write to them.
 """
 

@@ -47,11 +47,11 @@ class Graph:
         None for peers beyond the bounds
     :ivar arrival_rate_hz: lambda, the requests per second from outside; None
         where some exchanges are unclear
-    :ivar saturation: the rate at which the first server saturates, and its
-        UUID: four values: by the cores that servers can use, by the
-        reservation if it is the tighter limit, with the time that servers
-        lose to their present neighbours, and at worst; None where no server
-        saturates, and where some exchanges are unclear
+    :ivar saturation: the rate at which the first server saturates, and the
+        UUID of this server, in four ways: by the cores that servers can use,
+        by the reservation if it is the tighter limit, with the time that
+        servers lose to their present neighbours, and at worst; None where no
+        server saturates, and where some exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; where there are any, no number that needs all
         requests is computed
@@ -67,8 +67,8 @@ class Graph:
     def directed(self, percentile: float) -> networkx.DiGraph:
         """Returns the slowest edge of each pair of vertices, in ns.
 
-        The time is the one that the server of the connection saw or, where
-        only the client was seen, the one that the client saw.
+        The time is the time at the server of the connection or, if the server
+        is not watched, the time at the client.
 
         :param percentile: the quantile of the times, from 0 to 1
         """

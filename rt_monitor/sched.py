@@ -81,7 +81,7 @@ class Scheduler(objects.ProgramSource):
                 self._arrays[name].clear(objects.key(server))
 
     def begin(self) -> None:
-        # This reads what the tasks have used until now, which is not counted.
+        # What the tasks have used until now is read first, and is not counted.
         self.object.walk('iter/task')
 
     def read(self, register: monitor_servers.Register

@@ -82,7 +82,7 @@ class Watched:
 
 
 def has_group_budget(server: Watched) -> bool:
-    """Returns whether a server's budget is a group's.
+    """Returns whether a control group holds the budget of a server.
 
     Not every kernel shows when such a budget runs out.
     """

@@ -188,7 +188,7 @@ def run(options: ServiceOptions) -> int:
     if lacking:
         raise exception.CannotMonitor(what='this host', reason=lacking)
     if not objects.path(sched.Scheduler.name).exists():
-        # It still serves what needs no programs, such as power.
+        # The service still serves what needs no programs, such as power.
         print(f'nova-rt-monitor: {monitor_snapshot.BUILD}', file=sys.stderr,
               flush=True)
     with contextlib.closing(

@@ -121,8 +121,8 @@ class Bursts:
         finally:
             self._running = None
         now = time.monotonic_ns()
-        # The load is a part of what is available.  Before the first
-        # estimate, what the group got during this burst stands for it.
+        # The load is a part of what is available.  Before the first estimate,
+        # the CPU time that the group got during this burst is used instead.
         available = self.known.estimate.available if self.known else 0.0
         available = available or (max(trace.used_ns, trace.cpu_ns, 1)
                                   / max(1, trace.wall_ns))

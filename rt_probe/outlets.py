@@ -47,7 +47,7 @@ class Lines(_Sleeping):
         except BrokenPipeError:
             raise
         except OSError as error:
-            # Python would try once more at its end.
+            # Python would write once more when it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise errors.ProbeError('standard output cannot be written: '
                                     f'{error.strerror}') from error

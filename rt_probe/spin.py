@@ -28,8 +28,8 @@ _GAP_NS, _READ_NS = 300_000, 200_000
 _BUSY = 0.75
 #: Whether the VNF is busy is judged only from more CPU time than this.
 _WORTH_NS = 20_000_000
-#: A burst ends, whatever it has seen, after this many times the least window,
-#: or, where the period is not known, after this time.
+#: A burst ends in any case after this many times the shortest window, or after
+#: this time if the period is not known.
 _TIMES, _WITHOUT_NS = 3, 1_000_000_000
 #: A burst that is this late counts as starved and is given up.
 _STARVED_S = 5.0

@@ -92,7 +92,7 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
             if running is None:
                 by_host.append(None)
                 continue
-            # Hosts with equal neighbours have the same object of them.
+            # Hosts with equal neighbours share one object.
             key = id(running), rt_host_state.has_room(host, vcpus, memory_mb)
             score = scores.get(key)
             if score is None:

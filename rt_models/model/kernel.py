@@ -19,7 +19,8 @@ _LEVELS = 48
 #: The shortest period on mainline, in ticks.  With a shorter one, refills are
 #: lost because run time is not charged yet.
 _LEAST_TICKS = 2.5
-#: The most other servers on a pCPU where each may delay by a tick.
+#: The largest number of other servers on a pCPU if each of them may delay a
+#: server by a tick.
 NEIGHBOURS = 4
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Reads the counters of each CPU at each switch and adds them to the server
- * whose task ran.  Of the first counter, cycles, also counts those during which
- * the other thread of the core was busy.
+ * whose task ran.  The first counter is cycles: those during which the other
+ * thread of the core was busy are also counted separately.
  */
 #include "kernel.h"
 #include "lanes.h"
@@ -166,7 +166,7 @@ static __always_inline u32 server_of(struct task_struct *task)
 }
 
 /*
- * Returns for how long a task has run whose switch had no event.  The kernel
+ * Returns for how long a task has run, if its switch had no event.  The kernel
  * does not note when an idle task began.
  */
 static __always_inline u64 ran_unseen(struct begun *from,
@@ -179,7 +179,7 @@ static __always_inline u64 ran_unseen(struct begun *from,
 
 /*
  * Charges the server whose task ran until now.  If the kernel sent no event for
- * the switch to this task, the server of the task before it did a part.
+ * the switch to this task, a part is charged to the server of the task before.
  */
 static __always_inline void charge(struct begun *from,
 				   struct task_struct *task, u32 cpu, u64 now)

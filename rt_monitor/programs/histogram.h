@@ -29,8 +29,8 @@ static __always_inline u32 bucket_of(u64 ns)
 	/* Below the first octave, a bucket is one unit wide. */
 	found = (octave << OCTAVE) + (u32)left;
 	/*
-	 * Without this the compiler would drop the bound, which the verifier
-	 * needs, because it knows that the number is in bounds already.
+	 * The compiler knows that the number is in bounds already.  Without
+	 * this line, it would drop the bound, which the verifier needs.
 	 */
 	asm volatile("%0 &= 1023" : "+r"(found));
 	return found;

@@ -18,7 +18,7 @@
 
 /*
  * Bounds a number for the verifier.  The assembler code keeps the compiler from
- * dropping the bound where it knows that the number is in bounds already.
+ * dropping the bound if it knows that the number is in bounds already.
  */
 #ifdef __bpf__
 #define BOUND(number, most) asm volatile("%0 &= " #most : "+r"(number))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A bounded number of places for each server, so that no server takes those
- * of others.  A new key takes the place that was used least recently, if that
+ * A bounded number of places for each server, so that no server takes the
+ * places of others.  A new key takes the place that was used least recently, if that
  * place was not used for a while.
  */
 #ifndef NOVA_RT_PLACES_H

@@ -88,7 +88,8 @@ static __always_inline u32 next_turn(u32 turns)
 
 /*
  * Judges how a request begins, or how it goes on if it has begun already.  A
- * request that comes before the answer to the last one makes it unclear.
+ * request that comes before the answer to the last one makes the connection
+ * unclear.
  */
 static __always_inline void judge_request(u8 *speech, bool begun,
 					  const u8 *head)

@@ -7,7 +7,7 @@
  * A lane waits on a CPU while one of its tasks could run there and none does.
  * Each moment of a CPU is therefore part of at most one of three times of a
  * lane: it runs, it waits without budget, or it waits with budget.  A task that
- * waits for another task of its own lane does not add to them.
+ * waits for another task of its own lane does not add to these times.
  */
 #include "kernel.h"
 #include "histogram.h"
@@ -261,7 +261,7 @@ static __always_inline void leave_fixed(struct task_struct *task,
 	of->from = task->se.cfs_rq->rq->clock;
 	/*
 	 * Each period subtracts one runtime.  The group runs again when less
-	 * than one runtime is left.  The timer has the monotonic clock.
+	 * than one runtime is left.  The timer uses the monotonic clock.
 	 */
 	of->until = of->from + end - now +
 		    (runtime && left > runtime ?
@@ -322,7 +322,7 @@ static __always_inline void leave_deadline(struct task_struct *task,
 	}
 }
 
-/* leaves: the task stops to run; runnable: though it could go on. */
+/* leaves: the task stops running; runnable: the task could go on. */
 static __always_inline void use_budget(struct task_struct *task,
 				       struct counts *of, u32 server,
 				       bool leaves, bool runnable, u64 ran)
@@ -338,8 +338,8 @@ static __always_inline void use_budget(struct task_struct *task,
 }
 
 /*
- * Counts the wait of a lane until now, when a task of it runs again, or still
- * waits, since it was queued.
+ * Counts the wait of a lane until now, from the time at which one of its tasks
+ * was queued.  The task now runs again, or still waits.
  */
 static __always_inline u64 wait_of(struct task_struct *task,
 				   struct counts *of, u64 queued, u64 now)
@@ -348,7 +348,7 @@ static __always_inline u64 wait_of(struct task_struct *task,
 
 	if (task->policy != SCHED_DEADLINE)
 		return wait_until(of, queued, now, of->from, of->until);
-	/* While the task has no budget, it is not queued for the kernel. */
+	/* For the kernel, a task without budget is not queued. */
 	state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!state || !state->from)
 		return wait_until(of, queued, now, 0, 0);
@@ -441,8 +441,8 @@ static __always_inline void leave(struct task_struct *prev, struct lane lane,
 }
 
 /*
- * Counts the wait of a task whose switch had no event.  When it was queued is
- * not known, unless its budget had run out.
+ * Counts the wait of a task whose switch had no event.  The time at which the
+ * task was queued is not known, unless its budget had run out.
  */
 static __always_inline void arrive_unseen(struct task_struct *task,
 					  struct lane lane, u64 arrival)

@@ -15,7 +15,7 @@
 
 /* The flag in a TCP header for the end of the data, which has a number. */
 #define FIN 1
-/* An answer that stops so often for so many ns is several answers. */
+/* An answer with this many pauses of this many ns is several answers. */
 #define PAUSES 4
 #define PAUSE 10000000ULL
 /* A time that is not known. */
@@ -149,7 +149,7 @@ static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 
 /*
  * Notices that an answer goes on after a pause.  An answer with many pauses is
- * several answers, as a server sends that is not asked for each of them.
+ * several answers, which a server sends without a request for each of them.
  */
 static __always_inline void pause_of(struct flow *flow, u64 now, u64 least)
 {
@@ -180,8 +180,8 @@ static __always_inline void know(struct tcp_sock *tcp, struct flow *flow)
 }
 
 /*
- * Adds the bytes that were read since the last time; told: those of a call
- * that reads, and the others were spliced, at an unknown time.
+ * Adds the bytes that were read since the last time.  told: the bytes that a
+ * call has read; the other bytes were spliced, at an unknown time.
  */
 static __always_inline void read_until(struct sock *sk, struct tcp_sock *tcp,
 				       struct flow *flow, u32 told)
@@ -365,9 +365,9 @@ int BPF_PROG(on_sent, struct sock *sk, int length)
 }
 
 /*
- * Handles data for which there was no event when it arrived, as there is none
- * before a connection is established and after its end was sent.  The first
- * data came with the connection, and other data at an unknown time.
+ * Handles data that arrived without an event: before the connection was
+ * established, or after its end was sent.  The first data came with the
+ * connection, and other data at an unknown time.
  */
 static __always_inline void arrive_unseen(struct sock *sk, struct flow *flow,
 					  u64 now)
@@ -479,9 +479,10 @@ int BPF_PROG(on_end, struct sock *sk)
 
 /*
  * Handles a connection that is older than the programs.  The first data that
- * passes does not tell its roles, because that may be an answer.  The listening
- * ports tell, but not all of them are known in the first walk.  The first walk
- * therefore only marks the connection, and the second one assigns it.
+ * passes does not tell the roles, because the data may be an answer.  The
+ * listening ports tell the roles, but the first walk does not know all of these
+ * ports yet.  The first walk therefore only marks the connection, and the
+ * second walk assigns the roles.
  */
 static __always_inline void seed_connection(struct sock *sk,
 					    struct listener *at)

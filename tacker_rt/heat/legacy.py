@@ -24,7 +24,7 @@ _VCPUS, _RAM_MB, _DISK_GB = 1, 512, 1
 
 
 class VduTacker(hot_resource.HotResource):
-    """A server and its flavor, unless it names a flavor of the cloud."""
+    """A server, and its flavor unless the VDU names a flavor of the cloud."""
 
     toscatype = 'tosca.nodes.nfv.VDU.Tacker'
 

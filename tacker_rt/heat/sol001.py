@@ -19,7 +19,7 @@ from tacker_rt.vnfd import descriptor
 
 
 class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
-    """A server and its flavor, unless it names a flavor of the cloud."""
+    """A server, and its flavor unless the VDU names a flavor of the cloud."""
 
     def __init__(self, nodetemplate: Any, csar_dir: str | None = None
                  ) -> None:

@@ -20,7 +20,7 @@ _VDUS = frozenset((SOL001_VDU, 'tosca.nodes.nfv.VDU',
 #: The types of SOL001 4 for containers of Kubernetes.
 _CONTAINERS = frozenset(('tosca.nodes.nfv.Vdu.OsContainer',
                          'tosca.nodes.nfv.Vdu.OsContainerDeployableUnit'))
-#: Why they have no reservation, and what to do.
+#: Why these containers have no reservation, and what to do.
 NO_CONTAINERS = ('containers of Kubernetes cannot have a reservation',
                  'remove this value')
 _TOPOLOGY = 'topology_template'

@@ -37,9 +37,10 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
 
     def rt_flavor(self, runtime_us: int | None = None, vcpus: int = 1
                   ) -> str:
-        """Makes a flavor like the cloud's, with a reservation; returns its id.
+        """Makes a flavor with Tempest's usual sizes; returns its id.
 
-        :param runtime_us: None for a flavor without one
+        :param runtime_us: the runtime of its reservation; None for a flavor
+            without a reservation
         """
         usual = self.flavors_client.show_flavor(self.flavor_ref)['flavor']
         flavor = self.create_flavor(
