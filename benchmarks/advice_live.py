@@ -43,7 +43,7 @@ from rt_operate.commands import this_host
 SERVERS, MET, PERCENTILE = 20, 0.95, 0.99
 #: The numbers of requests for the advice, and for its test.
 WATCHED, JUDGED = 1_500, 2_500
-#: The number of looks while the server is watched.
+#: The number of snapshots while the server is watched.
 _LOOKS = 30
 _AT_FIRST = rt_reservation.Reservation(75_000, 100_000)
 #: The reservation of the busy group: its period is longer, so that it has the

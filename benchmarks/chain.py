@@ -49,8 +49,9 @@ CONNECTIONS, ASKED, ANSWERED = 16, 100, 1_000
 LOW_HZ, LOW_S, STEP_S = 50, 10, 4
 STEPS = (0.7, 0.85, 0.95, 1.05, 1.2)
 MOST = 0.05
-#: In requests a second: told at worst, beside the present neighbours, and by
-#: Eq. 5 for servers that lose nothing; and reached.
+#: Rates are in requests a second.  Predicted are least_hz at worst, beside_hz
+#: beside the present neighbours, and most_hz by Eq. 5 for servers that lose
+#: nothing.
 COLUMNS = ('started', 'held', 'busy', 'load_average', 'least_hz', 'beside_hz',
            'most_hz', 'reached_hz')
 QUOTA, RESERVATION = 'quota', 'reservation'

@@ -35,7 +35,7 @@ CAP, PERIOD_US = 950_000, 100_000
 LEAST, MOST_MOVES = 0.98, 2.0
 #: The largest number of moves for one server, and the steps of the proof.
 MAX_MOVES, STEPS = 16, 30_000
-#: After so many steps a complete search is given up.
+#: After this many steps a complete search is given up.
 _NODES = 100_000
 #: The ppm of a vCPU and the number of its server.
 Vcpu = tuple[int, int]

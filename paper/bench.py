@@ -35,7 +35,7 @@ class Settings:
 class Extent:
     """The part of many points that one command measures.
 
-    :param data: the file of runs, which may have some already
+    :param data: the file of runs, which may already contain runs
     :param run_s: seconds that a run lasts
     :param seconds: no run starts later than this
     :param only: patterns of the names of points, like those of files

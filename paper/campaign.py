@@ -21,8 +21,8 @@ from paper import points as rt_points
 from paper import records
 from paper import rtwalk
 
-#: The runs of a point before it is the turn of the next point, so that a
-#: disturbance of some minutes is not in all runs of the same points.
+#: How many runs a point gets before the next point has its turn, so that a
+#: disturbance of some minutes does not affect all runs of a point.
 _TURN = 5
 
 

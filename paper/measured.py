@@ -15,8 +15,9 @@ from paper import samples
 
 PERCENTILE = 0.99
 STATISTICS = ('mean', 'p99')
-#: The number of times at which the distributions of runs are added up.  They
-#: are 0.2 % apart if the longest is a thousand times the shortest.
+#: The number of times at which the distributions of runs are added up.
+#: Neighbouring times are 0.2 % apart if the longest time is a thousand times
+#: the shortest.
 _TIMES = 4000
 
 

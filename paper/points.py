@@ -15,7 +15,7 @@ MEGABITS = 1000
 #: Bytes.  Up to this size all requests have the same size, and the time to
 #: send them is neglected, as in the paper.
 _SMALL = 128
-#: Is before the scale at the end of the name of a point.
+#: The mark before the scale at the end of the name of a point.
 _SCALED = '-x'
 
 

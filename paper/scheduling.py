@@ -19,9 +19,9 @@ SERVER_CPU, CLIENT_CPU = 0, 1
 
 #: On another CPU than the server, and before all ordinary tasks.
 BESIDE = ('chrt', '--fifo', '20', 'taskset', '--cpu-list')
-#: A thread of SCHED_DEADLINE may use all CPUs, so only another one is sure to
-#: get a CPU: 0.9 ms every ms.  The kernel admits that on two CPUs together
-#: with a server of 0.9.
+#: A thread of SCHED_DEADLINE may use all CPUs, so only another SCHED_DEADLINE
+#: thread is sure to get a CPU: 0.9 ms every ms.  The kernel admits that on two
+#: CPUs together with a server of 0.9.
 DEADLINE = ('chrt', '--deadline', '--sched-runtime', '900000',
             '--sched-deadline', '1000000', '--sched-period', '1000000', '0')
 

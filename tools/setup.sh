@@ -23,7 +23,7 @@ inputs() {
     sed '/^\[tool\./,$d' pyproject.toml
 }
 
-# What a step prints is shown where it fails, and else nobody reads it.
+# Runs a step.  The output of the step is shown only if the step fails.
 step() { # text, command...
     text=$1
     shift
@@ -48,7 +48,7 @@ missing_packages() {
     done
 }
 
-# What puts back that which a step has changed for as long as it runs.
+# The command that undoes what a step changes only while the step runs.
 restore=true
 
 allow_daemons() {
@@ -87,7 +87,7 @@ install_python() {
         export PBR_VERSION=0.0.1
     pip=$venv/bin/pip
     # uv installs the same versions several times as fast, but reads none of
-    # pip's settings: where there is no uv, or uv cannot install, pip may.
+    # pip's settings.  Without uv, or if uv fails, pip installs the packages.
     "$pip" install --quiet --disable-pip-version-check uv || true
     index=${PIP_INDEX_URL:-$("$pip" config get global.index-url || true)}
     set -- --quiet --constraint upper-constraints.txt \
@@ -100,9 +100,9 @@ install_python() {
         "$pip" install --disable-pip-version-check --no-compile "$@"
 }
 
-# Compiles with all CPUs; pip would use one.  Left out are the tests of other
-# packages, as some of their templates cannot be compiled, and kubernetes,
-# which only Tacker imports and which is half of all that there is to compile.
+# Compiles with all CPUs; pip would use one.  The tests of other packages are
+# left out, because some of their templates cannot be compiled.  kubernetes is
+# left out, because it is half of all code and only Tacker imports it.
 compile_python() {
     cd "$venv"
     bin/python -m compileall -qq -j 0 -x '/(tests?|kubernetes)/' lib || true

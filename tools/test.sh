@@ -254,7 +254,7 @@ all() {
     cat "$results/computing"
 }
 
-# What passes all of them may be released.
+# A commit that passes all default parts may be released.
 whole=
 if [ $# -gt 0 ]; then
     run "$@"

@@ -73,10 +73,10 @@ class Pair:
 
 
 #: By name.  *paper* is the paper's pair.  *smaller* fits on kernels that keep
-#: 0.05 of each CPU for ordinary tasks.  *slower* and *slowest* have the
-#: paper's shares at other periods: those of two equal periods, and those that
-#: a kernel keeps whose ticks are 4 ms, as short as such a kernel keeps them
-#: (*slow*) or not.
+#: 0.05 of each CPU for ordinary tasks.  The other pairs have the paper's
+#: shares at longer periods.  The periods of *slow* are as short as a kernel
+#: with ticks of 4 ms can keep.  *slower* has two equal periods, and *slowest*
+#: has the longest periods.
 PAIRS = {
     'paper': Pair(RESERVATION, Reservation(24_000, 100_000)),
     'smaller': Pair(RESERVATION, Reservation(20_000, 100_000)),

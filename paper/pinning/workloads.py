@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import dataclasses
 
 #: The loopback is that of a namespace of its own; nobody else sees the port.
-#: Apache gets its own session, because it signals the session when it ends.
+#: Apache gets its own session, because Apache signals its whole session when
+#: it ends.
 _APACHE = '''\
 ip link set lo up
 setsid apache2 -d . -f "$PWD/apache.conf" -DFOREGROUND &

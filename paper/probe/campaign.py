@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> str:
         cells, measure = ROWS[name]
         wanted = [cell for cell in cells() if _is_wanted(
             data, name, str(cell), options.cells)]
-        # So a disturbance of some minutes does not affect one kind of cells.
+        # In random order, a disturbance of some minutes does not affect one
+        # kind of cells only.
         random.shuffle(wanted)
         for cell in wanted:
             if time.monotonic() >= end:

@@ -2,10 +2,10 @@
 
 """Fig. 8: Kamailio and MariaDB serve the registrations of SIPp.
 
-The neighbour is rt-app with a reservation of its own.  The periods of both are
-longer than the paper's, so that kernels that charge budgets at ticks keep
-them.  Under the fair scheduler both are ordinary tasks, in one group with so
-great a weight that the other work of the machine hardly counts.
+The neighbour is rt-app with a reservation of its own.  The periods of server
+and neighbour are longer than the paper's, so that kernels that charge budgets
+at ticks keep them.  Under the fair scheduler both are ordinary tasks, in one
+group with so great a weight that the other work of the machine hardly counts.
 """
 
 import argparse

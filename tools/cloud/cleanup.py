@@ -56,7 +56,7 @@ def _record(cloud: settings.Settings) -> pathlib.Path:
 
 
 def _made_by_libvirt() -> list[pathlib.Path]:
-    """Returns libvirt's directories and files; cgroups of every hierarchy."""
+    """Returns libvirt's directories and files, and all of its cgroups."""
     # The name of a domain's own directory begins with domain-NUMBER.
     domain = f'*{settings.DOMAIN_PREFIX}*'
     return [

@@ -24,7 +24,7 @@ SOCKETS = ('/run/libvirt/libvirt-sock',
 RUN = pathlib.Path('/run/libvirt')
 # Debian and other distributions have different library directories.
 DRIVERS = 'lib*/**/libvirt/connection-driver'
-# What lists the PCI devices of the machine.
+# The driver that lists the PCI devices of the machine, and their directory.
 NODE_DEVICES = 'libvirt_driver_nodedev.so'
 PCI_DEVICES = '/sys/bus/pci/devices'
 # libvirt_lxc cannot make a container on a machine that has both versions of

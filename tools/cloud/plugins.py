@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shortens imports that take long for what the cloud never uses.
+"""Avoids slow imports of code that the cloud never uses.
 
 stevedore finds the plug-ins of a service in a tenth of the time, and Keystone
 starts without the schemas of SAML.

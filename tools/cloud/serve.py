@@ -135,7 +135,7 @@ def complete(service: str) -> None:
 
 
 def _prepare() -> settings.Settings:
-    # There is no garbage in what a start makes, only work for the collector.
+    # A start makes no garbage, only objects that the collector would search.
     gc.disable()
     plugins.list_at_once()
     databases.serialise_transactions()

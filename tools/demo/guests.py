@@ -25,11 +25,13 @@ class Kind:
     group: str
     #: below that, the groups of the vCPUs; '' if all tasks are in one group
     vcpu_groups: str
-    #: the names, for people, of the tasks inside and of those that serve it
+    #: the names, for people, of the tasks inside the guest, and of the tasks
+    #: that serve the guest
     own_tasks: str
     other_tasks: str
     #: (runtime, period) in us of three servers on one pCPU, the last of them
-    #: hostile; an emulated machine has to boot on it
+    #: hostile; an emulated machine must be able to boot with each of these
+    #: reservations
     company: tuple[tuple[int, int], ...]
 
     def keeper(self, group: str) -> int | None:

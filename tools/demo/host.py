@@ -167,7 +167,7 @@ def budgets() -> int:
     root = groups.tree('cpu')
     machines = [MACHINE, *(root / node.group / 'machine'
                            for node in computes.ALL)]
-    # Groups come and go meanwhile, which a walk does not mind.
+    # Groups come and go meanwhile; os.walk ignores that.
     paths = [pathlib.Path(group) for machine in machines
              for group, _, _ in os.walk(machine)]
     return sum(groups.runtime(group) + sum(

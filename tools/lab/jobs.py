@@ -70,7 +70,7 @@ GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
                            'kvm-emulators', 'kvm-device', 'demo-kvm',
                            'life-kvm', 'server-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
-#: The place in which a job that passes proves reservations.
+#: The kind of place in which a job, if it passes, has proven reservations.
 PROVES = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'domains', 'tcg'),
                           'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),

@@ -24,8 +24,9 @@ KVM_TOLERANCE = {True: 0.005, False: 0.02}
 _NICE = '10'
 _MODEL = 'Nehalem'
 # QEMU emulates AMD's virtualization, which has nested paging, and not
-# Intel's.  The rest is what Python's wheels want, and what KVM wants of a
-# host with PREEMPT_RT: a clock that never stops, which QEMU would not promise.
+# Intel's.  Python's wheels need the other flags except invtsc.  On a host with
+# PREEMPT_RT, KVM needs invtsc: a clock that never stops, which QEMU promises
+# only if it is forced to.
 _KVM_MODEL = ('Opteron_G3,+svm,+npt,+ssse3,+sse4.1,+sse4.2,+popcnt,+invtsc,'
               'x-force-features=on')
 #: MiB for code that QEMU has translated; QEMU's default is 1 GiB.

@@ -4,7 +4,8 @@
 
 QEMU's emulation gives the TSC of this machine to its guest.  On a busy
 machine, a guest that measures the TSC against an emulated timer can be wrong
-by an order of magnitude, and the guest's clock then runs as much too fast.
+by an order of magnitude, and the clock of this guest is then too fast by the
+same factor.
 """
 
 from collections.abc import Callable
