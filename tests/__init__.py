@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests of nova_rt and tacker_rt, and what they run on.
+"""Tests of nova_rt and tacker_rt, and the code that the tests run on.
 
 The packages below ``tools/`` are scripts, and are not installed.
 """

@@ -2,6 +2,6 @@
 
 """Tests on the embedded cloud: real services, libvirt and kernel.
 
-They need root and cgroup v1 with RT_GROUP_SCHED, and are skipped, saying so,
-where the machine lacks that.
+The tests need root and cgroup v1 with RT_GROUP_SCHED.  On a machine that lacks
+one of these, the tests are skipped with the reason.
 """

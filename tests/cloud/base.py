@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Brings a cloud up for the classes here that follow and want the same."""
+"""Brings a cloud up; the next classes that need the same cloud share it."""
 
 import atexit
 from collections.abc import Callable
@@ -36,7 +36,7 @@ RAM_MIB = {'lxc': 64, 'qemu': 96, 'kvm': 96}
 
 
 def cloud(*arguments: str) -> None:
-    """Run tools/cloud.sh; its output shows when it fails."""
+    """Runs tools/cloud.sh; shows its output only if the command fails."""
     done = subprocess.run(
         [PROJECT / 'tools' / 'cloud.sh', *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -44,14 +44,15 @@ def cloud(*arguments: str) -> None:
         raise RuntimeError(f'cloud.sh {arguments}:\n{done.stdout}')
 
 
-#: The guest and the settings of the cloud that is up, one pair or none.
+#: The kind of guests and the settings of the cloud that is up; at most one
+#: pair.
 _up: list[tuple[str, tuple[str, ...]]] = []
 
 
 def bring_up(guest: str, overrides: tuple[str, ...]) -> None:
-    """A cloud with these settings; one that is left by others will do.
+    """Brings a cloud with these settings up, if none is up already.
 
-    Starting it takes as long as two tests.
+    The start of a cloud takes as long as two tests.
     """
     if _up == [(guest, overrides)]:
         return
@@ -70,7 +71,7 @@ def _end_with_the_tests() -> None:
 
 
 def lacking(guest: str, budgets: bool = True) -> str:
-    """Returns what this machine has not got, '' where nothing is missing."""
+    """Returns what this machine lacks; '' if it lacks nothing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
     if budgets and not groups.has_budgets():
@@ -87,7 +88,7 @@ def _lacks_kvm() -> str:
 
 
 def take(group: pathlib.Path, runtime_us: int) -> None:
-    """Leave a group this runtime only, behind the back of nova-compute."""
+    """Leaves a group this runtime only, without telling nova-compute."""
     _, period_us = groups.budget(group)
     maximum = group / 'cpu.rt.max'
     if maximum.exists():
@@ -110,7 +111,7 @@ class CloudTestCase(base.BaseTestCase):
 
     TIMEOUT_SCALING_FACTOR = 4
     GUEST = 'lxc'
-    #: SECTION.OPTION=VALUE, besides what the cloud has by itself
+    #: SECTION.OPTION=VALUE, besides the settings that the cloud has by itself
     SETTINGS: tuple[str, ...] = ()
     #: whether the kernel must have budgets for groups
     BUDGETS = True
@@ -134,7 +135,7 @@ class CloudTestCase(base.BaseTestCase):
 
     def flavor(self, runtime: int = 100_000, period: int = 200_000,
                vcpus: int = 1, **more: str) -> str:
-        """A flavor with a reservation; its id."""
+        """Makes a flavor with a reservation; returns its id."""
         found = self.cloud.compute.create_flavor(
             name=self.getUniqueString(), ram=RAM_MIB[self.GUEST],
             vcpus=vcpus, disk=0)
@@ -147,7 +148,7 @@ class CloudTestCase(base.BaseTestCase):
     def boot(self, flavor: str, hints: dict[str, object] | None = None,
              wanted: str = 'ACTIVE', image: str = ''
              ) -> openstack.compute.v2.server.Server:
-        """A server that has reached *wanted*, of a busy image by itself."""
+        """Returns a server in state *wanted*; its image is busy by default."""
         server = self.begin(flavor, hints, image)
         if wanted == 'ACTIVE':
             return self._active(server)
@@ -156,7 +157,7 @@ class CloudTestCase(base.BaseTestCase):
 
     def busy(self, flavor: str, hints: dict[str, object] | None = None
              ) -> openstack.compute.v2.server.Server:
-        """A server that has booted, and wants all that it can get."""
+        """Returns a server that has booted and wants all CPU time."""
         server = self.boot(flavor, hints)
         line = guests.KINDS[self.GUEST].console
         if line:
@@ -166,7 +167,7 @@ class CloudTestCase(base.BaseTestCase):
 
     def begin(self, flavor: str, hints: dict[str, object] | None = None,
               image: str = '') -> openstack.compute.v2.server.Server:
-        """Ask for a server; it is deleted with the test."""
+        """Requests a server, which is deleted at the end of the test."""
         found = self.cloud.image.find_image(
             image or guests.KINDS[self.GUEST].image, ignore_missing=False)
         server = self.cloud.compute.create_server(
@@ -178,8 +179,8 @@ class CloudTestCase(base.BaseTestCase):
 
     def _active(self, server: openstack.compute.v2.server.Server
                 ) -> openstack.compute.v2.server.Server:
-        # The client believes the state of *server*, which may be old: a
-        # server that reboots was ACTIVE before.
+        # The client believes the state in *server*, which may be old: a server
+        # that reboots was ACTIVE before.
         now = self.cloud.compute.get_server(server)
         try:
             return self.cloud.compute.wait_for_server(
@@ -219,12 +220,12 @@ class CloudTestCase(base.BaseTestCase):
 
     def hard_reboot(self, server: openstack.compute.v2.server.Server
                     ) -> host.Server:
-        """Reboot; the server as the host has it then."""
+        """Reboots a server; returns it as the host has it afterwards."""
         return self.reboot(server, 'HARD')
 
     def reboot(self, server: openstack.compute.v2.server.Server, kind: str
                ) -> host.Server:
-        """HARD or SOFT; the server as the host has it then."""
+        """Reboots a server, HARD or SOFT; returns it as its host has it."""
         before = self.on_host(server)
         wanted = before.kernel
         self.cloud.compute.reboot_server(server, kind)
@@ -237,7 +238,7 @@ class CloudTestCase(base.BaseTestCase):
 
     def eventually(self, what: str, condition: Callable[[], object]
                    ) -> None:
-        """Poll until *condition* is true."""
+        """Polls until *condition* is true."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > deadline:
@@ -245,7 +246,7 @@ class CloudTestCase(base.BaseTestCase):
             time.sleep(0.1)
 
     def assert_parent_holds_all(self) -> None:
-        """The root's where parents are throttled, else what its guests do."""
+        """Checks the budget of the top group, which holds all or the sum."""
         parent, root = map(groups.runtime, (host.MACHINE,
                                             host.MACHINE.parent))
         privsep.cgroup_pctxt.set_client_mode(False)
@@ -255,22 +256,23 @@ class CloudTestCase(base.BaseTestCase):
                          sum(map(_ppm, _below(host.MACHINE))), parent)
 
     def assert_in_step(self) -> None:
-        """nova-rt-manage finds no difference."""
+        """Checks that nova-rt-manage finds no difference."""
         status, said = forked.manage(
             self.settings.environment(), '--config-file',
             str(self.settings.nova_conf), 'check', '--kernel')
         self.assertEqual(0, status, said)
 
     def assert_nothing_remains(self) -> None:
-        """All servers are deleted: nothing is left of them."""
+        """Deletes all servers, and checks that nothing is left of them."""
         for server in self.cloud.compute.servers():
             self.delete(server)
         self.assert_nothing_left()
         self.assert_in_step()
 
     def assert_nothing_left(self) -> None:
-        """No claim, no allocation, no budget."""
-        # A server is gone for the API before Nova gives back what it held.
+        """Checks that there is no claim, no allocation and no budget."""
+        # For the API a server is gone before Nova gives back what the server
+        # held.
         nothing = (0, 0, (0, 0))
         for _ in range(10 * PATIENCE):
             left = self._left()

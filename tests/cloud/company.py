@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers on one pCPU: random sets that the product admits, a watch."""
+"""Servers on one pCPU: random sets that the product admits, and a watch."""
 
 from collections.abc import Sequence
 import random
@@ -14,7 +14,7 @@ from demo import measure
 from nova_rt.rules import cpus
 from nova_rt.rules import reservation
 
-#: us, and of a pCPU
+#: in us, and as a part of a pCPU
 _PERIODS = (10_000, 1_000_000)
 _TOTAL = (0.5, 0.95)
 _ALIKE = 0.3
@@ -24,7 +24,7 @@ Servers = list[reservation.Reservation]
 
 def draw(seed: str, state: cpus.CpuBandwidth, most: int = 5,
          least_share: float = 0.02) -> Servers:
-    """2 to *most* reservations that fit *state* together.
+    """Draws 2 to *most* reservations that fit *state* together.
 
     Periods are log-uniform, in three of ten sets two are equal.
 
@@ -51,9 +51,9 @@ def _candidates(chance: random.Random, count: int) -> Servers:
 
 
 def _shares(chance: random.Random, count: int) -> list[float]:
-    """Uniform on all that have their sum (UUniFast, Bini and Buttazzo).
+    """Draws parts, uniform on all parts with this sum (UUniFast).
 
-    Real-Time Systems 30(1-2), 2005.
+    Bini and Buttazzo, Real-Time Systems 30(1-2), 2005.
     """
     left = chance.uniform(*_TOTAL)
     found = []
@@ -66,7 +66,7 @@ def _shares(chance: random.Random, count: int) -> list[float]:
 
 def _admitted(state: cpus.CpuBandwidth,
               servers: Sequence[reservation.Reservation]) -> bool:
-    """By the product's own fit function, one after the other."""
+    """Checks by the product's own fit function, one server after the other."""
     for wanted in servers:
         if wanted.runtime_us < reservation.MIN_RUNTIME_US or (
                 not cpus.fits(state, 1, wanted)):
@@ -78,7 +78,7 @@ def _admitted(state: cpus.CpuBandwidth,
 class Watch:
     """Notes the CPU time of servers ten times in each of their periods.
 
-    By a real-time thread, while other things happen.
+    A real-time thread makes the notes, while the test does other things.
     """
 
     def __init__(self, *servers: host.Server) -> None:
@@ -103,7 +103,7 @@ class Watch:
                 watched.notes.append((time.monotonic_ns(), usage()[0]))
 
     def least(self, periods: int) -> list[float]:
-        """Returns what each got in the worst so many periods, in runtimes."""
+        """Returns the CPU time in the worst *periods*, in runtimes."""
         return [each.least(periods) for each in self._watched]
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-rt-manage, many times: importing Nova takes longer than its work.
+"""Runs nova-rt-manage many times without importing Nova each time.
 
-So this process imports it once, and each run is a fork of it: the same
-program with the same arguments, in a process and with a state of its own.
+Importing Nova takes longer than the work of the command.  So this process
+imports Nova once, and each run is a fork of this process: the same program
+with the same arguments, in a process and with a state of its own.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from rt_operate.commands import manage as command
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str]:
-    """The exit status and what was said, on either of the outputs."""
+    """Returns the exit status and the text of both outputs."""
     with tempfile.TemporaryFile('w+', encoding='utf-8') as said:
         child = os.fork()
         if not child:
@@ -28,10 +29,10 @@ def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str]:
 
 def _become(environment: Mapping[str, str], arguments: tuple[str, ...],
             said: int) -> None:
-    """Does not return, whatever happens: there must not be two test runs."""
+    """Never returns, whatever happens: there must not be two test runs."""
     status = 255
     try:
-        # Those of the test run may hold what it has not written yet.
+        # The buffers of the test run may have text that is not written yet.
         for output in (1, 2):
             os.dup2(said, output)
         sys.stdout = sys.stderr = open(said, 'w', closefd=False)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The reservation in the life of a real server.
+"""Tests the reservation in the life of a real server.
 
-One host; moves need several, see tests/functional and tests/hosts.
+There is one host; moves need several hosts, see tests/functional and
+tests/hosts.
 """
 
 import fcntl
@@ -32,7 +33,7 @@ def is_free(lock: pathlib.Path) -> bool:
 
 
 class LifecycleTests(base.CloudTestCase):
-    """The tests of a life, for all kinds of guests: a mixin."""
+    """The tests of a server's life, for all kinds of guests: a mixin."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -44,7 +45,7 @@ class LifecycleTests(base.CloudTestCase):
         raise NotImplementedError
 
     def keeper(self, found: base.host.Server) -> int:
-        """The process of the host without which there is no guest."""
+        """Returns the process of the host without which the guest ends."""
         raise NotImplementedError
 
     @property
@@ -61,7 +62,7 @@ class LifecycleTests(base.CloudTestCase):
 
     def assert_runs(self, budget: dict[str, int] | None = None,
                     again: bool = True) -> None:
-        """It is active and has its budget, in a new guest or the same."""
+        """Checks the budget of a server whose guest is another one *again*."""
         self.reaches('ACTIVE')
         found = self.on_host(self.server)
         self.assertEqual(budget or BUDGET, found.kernel)
@@ -71,13 +72,13 @@ class LifecycleTests(base.CloudTestCase):
         self.first = found
 
     def runs_anew(self) -> None:
-        """It gets another guest, and that runs as it should."""
+        """Checks that the server has another guest with its reservation."""
         self.eventually('a new guest', lambda: self.on_host(
             self.server).group not in ('', self.first.group))
         self.assert_runs()
 
     def assert_off(self) -> None:
-        """It has no guest, and its claim."""
+        """Checks that the server has no guest, and still has its claim."""
         found = self.on_host(self.server)
         self.assertEqual(('', self.first.claim), (found.group, found.claim))
         self.assertEqual(0, base.host.budgets())
@@ -99,7 +100,8 @@ class LifecycleTests(base.CloudTestCase):
         'The reservation is kept. The old guest loses the budget, and the '
         'new guest gets the same budget.')
     def test_soft_reboot(self) -> None:
-        # None of them listens when asked to end: Nova does it the hard way.
+        # No guest reacts to the request to end, so Nova ends the guest by
+        # force.
         self.compute.reboot_server(self.server, 'SOFT')
         self.runs_anew()
 
@@ -188,10 +190,12 @@ class LifecycleTests(base.CloudTestCase):
             line.split('=', 1) for line in
             (proc / 'environ').read_bytes().decode().split('\0') if line)
         os.kill(old.pid, signal.SIGKILL)
-        # Until its last thread has ended there cannot be another one.
+        # Until the last thread of libvirtd has ended, another libvirtd cannot
+        # start.
         self.eventually('its lock is free', lambda: is_free(
             self.settings.run / 'libvirtd.own-pid'))
-        # Nova lives in the old one's view of the file systems.
+        # Nova sees the file systems in the mount namespace of the old
+        # libvirtd.
         old.start(['nsenter', '--target', self.nova_pid, '--mount',
                    *command], environment, self.settings.log_file('libvirtd'))
         self.eventually('Nova has found it', self.answers)
@@ -257,7 +261,7 @@ class LifecycleTests(base.CloudTestCase):
         self.assert_runs(SMALLER, again=False)
 
     def assert_runs_on(self, budget: dict[str, int]) -> None:
-        """The guest is the same, with this budget."""
+        """Checks that the guest is still the same, with this budget."""
         found = self.on_host(self.server)
         self.assertEqual((self.first.group, budget),
                          (found.group, found.kernel))

@@ -2,7 +2,8 @@
 
 """Virtual machines by SCHED_DEADLINE, each vCPU on its pCPU.
 
-Any kernel will do: what a stock one is taken for is chosen here by name.
+Any kernel will do: the test names the interface that a stock kernel would
+have.
 """
 
 import os
@@ -17,12 +18,12 @@ class PinnedTests(base.CloudTestCase):
 
     GUEST = 'qemu'
     BUDGETS = False
-    # Servers go where others are, as long as there is room.
+    # Servers go to pCPUs with other servers, as long as there is room.
     SETTINGS = ('nova_rt.kernel_interface=sched_deadline',
                 'nova_rt.packing_policy=best_fit')
 
     def assert_pinned(self, found: base.host.Server) -> None:
-        """Each vCPU has its policy, and its pCPU."""
+        """Checks that each vCPU has its policy and its pCPU."""
         self.assertEqual(POLICIES, base.host.policies(found))
         assert found.claim is not None
         group = found.below('cpuset') / found.group

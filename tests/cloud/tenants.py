@@ -32,11 +32,11 @@ PROGRAM = 'tenant'
 _SOURCES = pathlib.Path(__file__).parent / PROGRAM
 _COMPILE = ('gcc', '-std=c17', '-D_GNU_SOURCE', '-O2', '-Wall', '-Wextra',
             '-Wconversion', '-Werror', '-static')
-#: us.  Many short requests: what disturbs the machine hits few of them.
+#: us.  With many short requests, a disturbance hits only a few of them.
 _WORK, _EVERY = 1_000, 10_000
 _LINES = {'probe': f'::respawn:/bin/{PROGRAM} probe {_WORK} {_EVERY}\n',
           'obeys': f'::respawn:/bin/{PROGRAM} obey\n'}
-#: Of the probe: a count, then response times in ns.
+#: The file of the probe: a count, then response times in ns.
 _RING = 2048
 
 
@@ -89,7 +89,7 @@ def store_images(cloud: settings.Settings) -> None:
 
 
 def start(cloud: settings.Settings) -> dict[str, 'Tenant']:
-    """All of KINDS, by name, once they run."""
+    """Returns a server for each of KINDS, by name, once all servers run."""
     store_images(cloud)
     compute = sdk.connect(cloud, compute_api_version='2.96')
     for server in [_create(compute, name, kind)
@@ -128,14 +128,14 @@ class Tenant:
 
     @property
     def processes(self) -> list[int]:
-        """All of its own, by the ids of the host."""
+        """All processes of the container, by the ids of the host."""
         own = _namespace(self._init)
         return [pid for pid in map(int, filter(
             str.isdecimal, os.listdir('/proc'))) if _namespace(pid) == own]
 
     @property
     def program(self) -> int:
-        """Returns what its init runs."""
+        """The process that its init runs."""
         return eventually('its program', lambda: next(
             _children(self._init), 0))
 
@@ -145,7 +145,7 @@ class Tenant:
         return pathlib.Path(f'/proc/{self._init}/root/dev')
 
     def obey(self, *words: object) -> list[str]:
-        """Begin an attack; what it says of its tries."""
+        """Begins an attack; returns what it reports of its attempts."""
         said = self.devices / 'said'
         said.unlink(missing_ok=True)
         (self.devices / 'orders').write_text(
@@ -154,7 +154,7 @@ class Tenant:
         return [line for line in lines if line != 'begun']
 
     def calm(self) -> None:
-        """End all but its init and what that runs."""
+        """Ends all processes but init and the program that init runs."""
         kept = {self._init, self.program}
         eventually('all have ended', lambda: not [
             _kill(pid) for pid in set(self.processes) - kept])
@@ -179,16 +179,16 @@ def _namespace(pid: int) -> str:
 
 
 def _children(pid: int) -> Iterator[int]:
-    """None of a process that has ended."""
+    """Yields the children of a process; none if the process has ended."""
     with contextlib.suppress(OSError):
         text = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text()
         yield from map(int, text.split())
 
 
 def eventually(what: str, look: Callable[[], Any]) -> Any:
-    """Poll until there is something; that.
+    """Polls until *look* returns something; returns that.
 
-    :raises TimeoutError: there never is
+    :raises TimeoutError: when *look* never returns anything
     """
     deadline = time.monotonic() + PATIENCE
     while not (found := look()):
@@ -199,7 +199,7 @@ def eventually(what: str, look: Callable[[], Any]) -> Any:
 
 
 class Company:
-    """The tenants that share the pCPU."""
+    """Returns the tenants that share the pCPU."""
 
     def __init__(self, tenants: dict[str, Tenant]) -> None:
         self.tenants = tenants
@@ -208,7 +208,7 @@ class Company:
         self._probed = tenants['probe'].devices / 'probed'
 
     def window(self, seconds: float) -> Window:
-        """Returns what is seen in so much time."""
+        """Returns what is measured in this time."""
         count, _ = self._read()
         shares = measure.shares(self._reserved, seconds)
         end, ring = self._read()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reserved, busy servers on one pCPU: each gets its share, and no more.
+"""Tests that reserved, busy servers on one pCPU get their share, and no more.
 
 Environment: NOVA_RT_SETS is how many random sets of containers are watched,
-NOVA_RT_SETS_QEMU of virtual machines, NOVA_RT_SETS_SEED where they begin.
+NOVA_RT_SETS_QEMU how many sets of virtual machines, and NOVA_RT_SETS_SEED the
+first seed.
 """
 
 import os
@@ -34,7 +35,7 @@ SHORT, LONG, NEIGHBOUR = (reservation.Reservation(*each) for each in (
 
 
 class TestCase(base.CloudTestCase):
-    """All reserved servers are on the host's second pCPU."""
+    """Tests in which all reserved servers are on the host's second pCPU."""
 
     SETTINGS = ('nova_rt.rt_cpus=1',)
     #: of the sets that are drawn
@@ -48,7 +49,7 @@ class TestCase(base.CloudTestCase):
 
     def start(self, *wanted: reservation.Reservation
               ) -> list[openstack.compute.v2.server.Server]:
-        """Busy servers with these reservations."""
+        """Returns busy servers with these reservations."""
         flavor = self.flavor()
         servers = [self.begin(flavor, {
             'cpu.rt_runtime_us': each.runtime_us,
@@ -72,7 +73,7 @@ class TestCase(base.CloudTestCase):
                              base.host.priorities(server))
 
     def watch(self, number: int) -> list[str]:
-        """One random set; what is not as it should be."""
+        """Watches one random set; returns sentences about what is wrong."""
         wanted = company.draw(f'{SEED} {number}', self.empty,
                               self.MOST_SERVERS, self.LEAST_SHARE)
         servers = self.start(*wanted)
@@ -92,7 +93,7 @@ class TestCase(base.CloudTestCase):
 
     def booted(self, servers: list[openstack.compute.v2.server.Server]
                ) -> None:
-        """A container is busy from the start."""
+        """Returns at once: a container is busy from the start."""
 
     def random_sets(self, count: int) -> None:
         self.empty = self.state()
@@ -109,7 +110,7 @@ class ContainersTest(TestCase):
         self.random_sets(SETS)
 
     def test_neighbours_come_and_go(self) -> None:
-        """All their runtime in whole periods, whoever stops in the middle."""
+        """Checks that each gets its runtime while others start and stop."""
         servers = self.start(SHORT, LONG)
         end = time.monotonic() + WINDOWS[-1] * LONG.period_us / 1e6
         with company.Watch(*map(self.on_host, servers)) as watch:
@@ -119,12 +120,13 @@ class ContainersTest(TestCase):
                 self.delete(neighbour)
             self.shares(*servers, seconds=2)
         for periods in WINDOWS:
-            # Any window has one whole period less than its length.
+            # Any window contains at least one whole period less than its
+            # length.
             self.assertGreater(min(watch.least(periods)),
                                LEAST * (periods - 1), periods)
 
     def test_life(self) -> None:
-        """Share and priority through all that ends and starts a guest."""
+        """Checks share and priority after all that ends and starts a guest."""
         server, neighbour = self.start(SHORT, LONG)
         compute = self.cloud.compute
         self.assert_company(server, neighbour)
@@ -151,7 +153,7 @@ class MachinesTest(TestCase):
 
     GUEST = 'qemu'
     MOST_SERVERS = 4
-    # An emulated machine has to boot on it.
+    # An emulated machine must be able to boot with this reservation.
     LEAST_SHARE = 0.12
 
     def booted(self, servers: list[openstack.compute.v2.server.Server]

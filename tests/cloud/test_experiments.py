@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what an experiment says where the cloud has no room for it."""
+"""Tests the message of an experiment for which the cloud has no room."""
 
 from nova_rt.rules import reservation
 from paper import nova
@@ -9,7 +9,7 @@ from tests.cloud import base
 
 
 class NoRoomTest(base.CloudTestCase):
-    """One sentence, and nothing stays."""
+    """Checks that the message is one sentence, and that nothing is left."""
 
     def test_one_sentence(self):
         rtwalk.build()

@@ -2,8 +2,9 @@
 
 """Tests what root of a container can take from its neighbours, on real parts.
 
-All are on one pCPU.  Each attack is compared with the same victims beside
-the same container while it idles, in windows that take turns.
+All servers are on one pCPU.  Each attack is compared with the same victims
+beside the same container while that container idles.  Windows with and without
+the attack take turns.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ SYSCTLS = pathlib.Path('/proc/sys/kernel')
 WINDOW_S = 1.6
 #: More than the fewest where the machine itself disturbs the victims.
 FEWEST_TURNS, MOST_TURNS = 2, 10
-#: What a share, and a response time, may differ by.
+#: By how much a share, and a response time, may differ.
 TOLERANCE = 0.02
 PERCENTILE = 0.99
 
@@ -51,7 +52,7 @@ class Turns:
             for name in tenants.VICTIMS}
 
     def taken(self, slower: float) -> dict[str, float]:
-        """The ratios that are not as they should be."""
+        """Returns the ratios that are not as they should be."""
         return {name: ratio for name, ratio in self.ratios().items()
                 if (ratio > 1 + slower if name == 'p99'
                     else abs(ratio - 1) > TOLERANCE)}
@@ -80,7 +81,7 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def attack(self, *words: object, by: tenants.Tenant | None = None,
                slower: float = TOLERANCE) -> None:
-        """It takes nothing, and all that it tries is refused.
+        """Checks that an attack takes nothing, and that it is refused.
 
         :param slower: by how much p99 may be longer
         """
@@ -102,7 +103,7 @@ class HostileContainerTestCase(base.CloudTestCase):
         self.assert_as_claimed()
 
     def assert_as_claimed(self) -> None:
-        """Budgets and pCPUs are what nova-compute made them."""
+        """Checks that budgets and pCPUs are as nova-compute made them."""
         for tenant in self.company.tenants.values():
             server = tenant.server
             if server.claim is None:
@@ -154,7 +155,7 @@ class HostileContainerTestCase(base.CloudTestCase):
         self.attack('io')
 
     def test_timers(self):
-        # Their interrupts come in the time of whoever runs.
+        # Interrupts of its timers come in the time of whichever task runs.
         self.attack('timers', slower=0.1)
 
     def test_no_reservation_and_deadline_policy(self):

@@ -69,7 +69,7 @@ class ContainerTestCase(lifecycle.LifecycleTests):
         subprocess.run(['nsenter', '--target', str(init), '--pid', '--mount',
                         '--root', '/bin/busybox', 'reboot', '-f'],
                        check=False, timeout=base.PATIENCE)
-        # Here libvirt ends it, and Nova stops the server.
+        # Here libvirt ends the container, and Nova stops the server.
         self.eventually('off, or another guest with its budget',
                         self.ended_or_anew)
         if self.status() == 'ACTIVE':

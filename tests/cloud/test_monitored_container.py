@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server that its budget throttles, the advice, and the server after it.
+"""Tests a server that its budget throttles, the advice, and a server with it.
 
-What runs in the container is started from here: it answers each request
-after some CPU time.  Requests come at random times, whether the one before
-is answered or not, and who sends them notes how long each took.
+The test starts a program in the container, which answers each request after
+some CPU time.  Requests come at random times, whether or not the request
+before is answered.  The client notes how long each request took.
 """
 
 import asyncio
@@ -24,12 +24,14 @@ import openstack
 from tests.cloud import base
 from tests import seeds
 
-#: With what Python takes, somewhat more than the first reservation.
+#: With the CPU time of Python, this is somewhat more than the first
+#: reservation.
 RATE_HZ, WORK_S = 80, 0.0012
-#: Of so few requests no higher percentile says much.
+#: With so few requests no higher percentile is reliable.
 TARGET_MS, PART = 20, 0.9
 SECONDS = 6
-#: Of who asks, whose own waits for a CPU are not the server's.
+#: The policy of the client: its waits for a CPU must not count as the
+#: server's.
 _NICE = -20
 
 _MAIN = ('import sys; from rt_operate.commands import main; '
@@ -51,7 +53,7 @@ while True:
 
 
 class Clients:
-    """Send requests at random times.
+    """Sends requests at random times.
 
     :ivar took: how long each took, in s
     """
@@ -74,7 +76,7 @@ class Clients:
             thread.join()
 
     async def _send(self, stop: threading.Event) -> None:
-        # Of this thread alone.
+        # This affects this thread only.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         due = time.monotonic()
         async with asyncio.TaskGroup() as sent:
@@ -119,7 +121,7 @@ class AdviceTestCase(base.CloudTestCase):
 
     def used(self, server: openstack.compute.v2.server.Server
              ) -> tuple[float, dict[str, Any]]:
-        """Use it for some time.
+        """Uses the server for some time.
 
         :returns: the percentile that who asked saw, in ms, and the advice
         """
@@ -152,7 +154,7 @@ class AdviceTestCase(base.CloudTestCase):
         self.resize(server, self.flavor(wanted['runtime_us'],
                                         wanted['period_us']))
         after_ms, advice = self.used(server)
-        # Who asks has to wait for a CPU himself, beside other work.
+        # The client itself has to wait for a CPU beside other work.
         self.assertLess(after_ms, before_ms)
         self.assertLess(advice['measured_us'], 1000 * TARGET_MS)
         self.assert_nothing_remains()

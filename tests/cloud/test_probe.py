@@ -20,7 +20,7 @@ from tests.full.probe import cells
 from tests.full.probe import places
 from tests import seeds
 
-#: It shares the PID namespace of the VNF, as a container of a pod may.
+#: The probe shares the PID namespace of the VNF, as a container of a pod may.
 _CONTAINER = ('unshare', '--mount', '--cgroup', 'sh', '-c', places.INSIDE,
               'sh')
 SHARE, PERIOD_US = 0.2, 50_000

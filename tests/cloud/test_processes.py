@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Real processes of the kinds that services are, no cloud."""
+"""Tests real processes of the kinds that services are, without a cloud."""
 
 import os
 import pathlib
@@ -11,7 +11,8 @@ from oslotest import base as test_base
 
 from tests.cloud import base
 
-# Its worker overwrites what would tell whose it is, and heeds no SIGTERM.
+# The worker overwrites the environment that would identify it, and ignores
+# SIGTERM.
 SERVICE = '''
 env -i sh -c 'trap "" TERM; while :; do sleep 1; done' &
 echo $!

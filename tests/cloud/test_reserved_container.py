@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A reserved container on real parts: from the API to the kernel."""
+"""Tests a reserved container on real parts: from the API to the kernel."""
 
 import pathlib
 
@@ -13,7 +13,7 @@ CPUSET = base.groups.tree('cpuset') / 'machine'
 
 
 def policies(group: str) -> set[tuple[str, str]]:
-    """(policy, name) of the guest's tasks, without the one that keeps it."""
+    """Returns (policy, name) of the guest's tasks, without the keeper."""
     keeper = group.split('-')[1]
     found = set()
     for task in base.groups.tasks(MACHINE / group):
@@ -37,7 +37,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
                          found.kernel)
         cpus = (CPUSET / found.group / 'cpuset.cpus').read_text()
         self.assertEqual(str(found.claim.cpus[0]), cpus.strip())
-        # 2 is SCHED_RR: init and what it started.
+        # 2 is SCHED_RR: the policy of init and of the tasks that init started.
         self.assertEqual({('2', '(init)'), ('2', '(busy)')},
                          policies(found.group))
         self.assert_parent_holds_all()

@@ -26,11 +26,11 @@ class DeadlineTestCase(pinned.PinnedTests):
     TOLERANCE = 0.005
 
     def reserved(self) -> base.host.Server:
-        """A server that is busy, as the host has it."""
+        """Returns a busy server, as the host has it."""
         return self.on_host(self.busy(self.flavor(45_000, 100_000)))
 
     def ordinary(self, vcpus: int) -> str:
-        """A flavor without a reservation; its id."""
+        """Makes a flavor without a reservation; returns its id."""
         found = self.cloud.compute.create_flavor(
             name=self.getUniqueString(), ram=96, vcpus=vcpus, disk=0)
         self.addCleanup(self.cloud.compute.delete_flavor, found)
@@ -38,7 +38,7 @@ class DeadlineTestCase(pinned.PinnedTests):
 
     def resize(self, server: openstack.compute.v2.server.Server,
                flavor: str) -> None:
-        """Resize a server, and confirm it."""
+        """Resizes a server, and confirms the resize."""
         compute = self.cloud.compute
         compute.resize_server(server, flavor)
         self.eventually('resized', lambda: compute.get_server(
@@ -49,7 +49,7 @@ class DeadlineTestCase(pinned.PinnedTests):
 
     def assert_share(self, wanted: float,
                      server: openstack.compute.v2.server.Server) -> None:
-        """Its vCPU has this share of its pCPU."""
+        """Checks that its vCPU gets this share of its pCPU."""
         found = self.on_host(server)
         self.assert_pinned(found)
         share = base.measure.shares([found], SECONDS)[found.name]
@@ -93,7 +93,7 @@ class DeadlineTestCase(pinned.PinnedTests):
 
     @unittest.skipUnless(_WHOLE, 'takes a minute: set NOVA_RT_STOCK')
     def test_no_room(self):
-        """Refused, and nothing of it is left."""
+        """Checks that the request is refused and leaves nothing."""
         held = [self.boot(self.flavor(45_000, 100_000, vcpus=2))
                 for _ in range(os.cpu_count() or 1)]
         self.boot(self.flavor(5_000, 100_000), wanted='ERROR')
@@ -103,7 +103,7 @@ class DeadlineTestCase(pinned.PinnedTests):
 
 
 class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
-    """It runs with its reservation, on its pCPU, or not at all."""
+    """Checks that the server runs only with its reservation."""
 
     def assert_policies(self, found: base.host.Server) -> None:
         self.assert_pinned(found)
@@ -153,7 +153,7 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """One test of the life cycle a day; all of them with NOVA_RT_STOCK.
+    """Runs one test of the life cycle a day; all with NOVA_RT_STOCK.
 
     Without NOVA_RT_STOCK, the tests run with KVM alone if KVM is here
     (test_reserved_kvm).

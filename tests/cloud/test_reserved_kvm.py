@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""KVM guests by SCHED_DEADLINE on their pCPUs: the same tests, with KVM.
+"""KVM guests by SCHED_DEADLINE on their pCPUs: the same tests as with QEMU.
 
 On a machine without a usable /dev/kvm, the lab has one: ``tools/lab.sh
 debian:13 --kvm --memory 4096 --timeout 7200 life-kvm``.
@@ -30,7 +30,7 @@ class KvmLifecycleTestCase(test_reserved_deadline.LifecycleTestCase):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """A few tests of the life cycle a day; all of them with NOVA_RT_STOCK."""
+    """Runs a few tests of the life cycle a day; all with NOVA_RT_STOCK."""
     life = seeds.tests_of_the_day(
         __name__, [loader.loadTestsFromTestCase(KvmLifecycleTestCase)],
         A_DAY, 'NOVA_RT_STOCK')

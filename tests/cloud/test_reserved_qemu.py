@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A reserved virtual machine on real parts: from the API to the kernel."""
+"""Tests a reserved virtual machine on real parts, from API to kernel."""
 
 import pathlib
 import unittest
@@ -19,7 +19,7 @@ def number(path: pathlib.Path) -> int:
 
 
 def vcpu_threads(group: str) -> list[str]:
-    """The names of the threads in a group."""
+    """Returns the names of the threads in a group."""
     return sorted(pathlib.Path(f'/proc/{task}/comm').read_text().strip()
                   for task in (MACHINE / group / 'tasks').read_text().split())
 
@@ -82,7 +82,8 @@ class ReservedQemuTestCase(base.CloudTestCase):
         self.assertEqual(RT_INSIDE_ONLY, base.host.policies(after))
 
     def test_it_never_runs_without_its_budget(self):
-        # Nova-compute must not see in its audit what the kernel knows.
+        # nova-compute must not learn in its audit that the kernel has lost the
+        # budget.
         base.cloud('restart', '--set', 'DEFAULT.update_resources_interval=600')
         self.addCleanup(base.cloud, 'restart', '--set',
                         'DEFAULT.update_resources_interval=10')
@@ -99,7 +100,7 @@ class ReservedQemuTestCase(base.CloudTestCase):
         self.assertEqual([], list(MACHINE.glob('qemu-*')))
 
     def fill_root_pool(self) -> None:
-        """Leave less than half a CPU to the groups of real-time tasks."""
+        """Leaves less than half a CPU to the groups of real-time tasks."""
         foreign = ROOT / 'nova-rt-test'
         foreign.mkdir()
         self.addCleanup(foreign.rmdir)

@@ -3,5 +3,5 @@
 """Tests of the DevStack plugin, without DevStack.
 
 stand_in.sh has the functions that the plugin calls.  With a checkout of
-DevStack in DEVSTACK_DIR they are compared with the real ones.
+DevStack in DEVSTACK_DIR, the tests compare these functions with the real ones.
 """

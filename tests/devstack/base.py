@@ -30,7 +30,7 @@ STACK = ('stack/pre-install', 'stack/install', 'stack/post-config',
          'stack/extra', 'stack/test-config')
 FILTERS = 'ComputeFilter,ImagePropertiesFilter'
 
-# As lib/nova of DevStack leaves it where the plugin comes.
+# The configuration as lib/nova of DevStack leaves it before the plugin runs.
 NOVA_CONF = f"""
 [DEFAULT]
 compute_driver = libvirt.LibvirtDriver
@@ -46,7 +46,7 @@ PASTE = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini')
 
 
 class DevStackTestCase(base.BaseTestCase):
-    """Run phases with :meth:`run_plugin`, then look at the files."""
+    """Runs phases with :meth:`run_plugin`; tests then read the files."""
 
     def setUp(self):
         super().setUp()
@@ -95,7 +95,7 @@ class DevStackTestCase(base.BaseTestCase):
         self._script('nova-rt', f'cat {self.root}/printed; exit {status}')
 
     def flavors(self) -> dict[str, dict[str, str]]:
-        """The properties of each in the cloud."""
+        """Returns the properties of each flavor in the cloud."""
         return dict(json.loads((self.root / 'flavors').read_text()))
 
     def has_flavors(self, **flavors: dict[str, str]) -> None:
@@ -108,7 +108,7 @@ class DevStackTestCase(base.BaseTestCase):
         script.chmod(0o755)
 
     def configure(self, *services: str) -> None:
-        """Write what DevStack does on a node with these services."""
+        """Writes what DevStack writes on a node with these services."""
         self.variables['ENABLED_SERVICES'] = ','.join(services)
         if any(name.startswith('n-') for name in services):
             self.conf_file.write_text(NOVA_CONF)
@@ -131,12 +131,12 @@ class DevStackTestCase(base.BaseTestCase):
         return [line for line in lines if line.startswith(begin)]
 
     def files(self) -> dict[str, str]:
-        """The configuration by file."""
+        """Returns the configuration by file."""
         return {str(path.relative_to(self.etc)): path.read_text()
                 for path in self.etc.rglob('*') if path.is_file()}
 
     def nova_conf(self) -> cfg.ConfigOpts:
-        """The file, as Nova reads it."""
+        """Returns the file, as Nova reads it."""
         conf = cfg.ConfigOpts()
         nova_libvirt.register_opts(conf)
         nova_scheduler.register_opts(conf)

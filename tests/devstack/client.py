@@ -4,8 +4,9 @@
 
 usage: client.py STATE NOVA_CONF create|set|show|delete|list ARGUMENT...
 
-STATE is a file with the properties of each flavor.  What nova-api refuses is
-refused by the same code.  test_stand_in.py compares it with the real client.
+STATE is a file with the properties of each flavor.  The stand-in refuses by
+the same code what nova-api refuses.  test_client.py compares the stand-in with
+the real client.
 """
 
 import json
@@ -19,7 +20,7 @@ from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 
 REFUSED = 'Failed to set flavor properties: BadRequestException: 400: '
-#: What is followed by a value that does not matter here.
+#: Options that are followed by a value that does not matter here.
 OPTIONS = ('--os-region-name', '--vcpus', '--ram', '--disk', '-f', '-c')
 
 
@@ -46,7 +47,7 @@ class Flavors:
         try:
             self.add(name, properties)
         except exception.InvalidReservation as error:
-            # The flavor stays, and nothing of it in the exit status.
+            # The flavor stays, and the exit status does not show the error.
             print(f'{REFUSED}{error}', file=sys.stderr)
         return 0
 

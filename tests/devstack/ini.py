@@ -13,7 +13,7 @@ import sys
 
 
 class Ini:
-    """A file, as lines that are kept as they are."""
+    """A file as lines; lines that are not changed stay as they are."""
 
     def __init__(self, path: str, section: str, option: str) -> None:
         self.path = pathlib.Path(path)
@@ -24,7 +24,7 @@ class Ini:
         self.pattern = re.compile(rf'({re.escape(option)}[ \t]*=[ \t]*)(.*)')
 
     def found(self) -> list[int]:
-        """The numbers of the lines with the option, in its section."""
+        """Returns the numbers of the lines with the option, in its section."""
         numbers, inside = [], False
         for number, line in enumerate(self.lines):
             if line.startswith('['):
@@ -38,7 +38,7 @@ class Ini:
                 for number in self.found()]
 
     def add(self, *values: str) -> None:
-        """Below the header of the section, in this order."""
+        """Inserts lines below the header of the section, in this order."""
         if not any(line.startswith(self.header) for line in self.lines):
             self.lines += ['', self.header]
         self.lines = [
@@ -68,7 +68,7 @@ def set_multiline(ini: Ini, *values: str) -> None:
 
 
 def get(ini: Ini) -> None:
-    """All values as words."""
+    """Prints all values as words."""
     print(' '.join(' '.join(ini.values()).split()))
 
 

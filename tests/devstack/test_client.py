@@ -90,7 +90,7 @@ class ClientTest(testscenarios.WithScenarios, base.DevStackTestCase):
 class ShowTest(base.DevStackTestCase):
 
     def test_as_json(self):
-        """The plugin reads it."""
+        """The plugin reads this output."""
         self.configure(*base.CONTROLLER)
         self.has_flavors(a=GOOD)
         printed = self.useFixture(fixtures.StringStream('stdout')).stream
@@ -98,5 +98,5 @@ class ShowTest(base.DevStackTestCase):
         client.main(str(self.variables['FLAVORS']), str(self.conf_file),
                     'show', '-f', 'json', '-c', 'properties', 'a')
         printed.seek(0)
-        # As python-openstackclient 10.5.0 printed it, of a Nova 34.
+        # The output of python-openstackclient 10.5.0 for a Nova 34.
         self.assertEqual({'properties': GOOD}, json.loads(printed.read()))

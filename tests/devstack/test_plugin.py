@@ -16,7 +16,7 @@ ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 DRIVER = 'nova_rt.RTLibvirtDriver'
 ROOTWRAP = 'rootwrap.d/nova-rt.filters'
 
-#: A good value of each option that is not its default.
+#: For each option, a valid value that is not the default.
 VALUES = {
     'hint_override': 'any', 'hints_on_plain_flavors': 'True',
     'max_share': '0.5', 'min_runtime_us': '200',
@@ -42,13 +42,13 @@ COMPUTE = set(VALUES) - SCHEDULER | TENANT
 
 
 def variables():
-    """The settings that lead to VALUES."""
+    """Returns the settings that lead to VALUES."""
     return {f'NOVA_RT_{name.upper()}': value.strip("[']")
             for name, value in VALUES.items()}
 
 
 class OneNodeTest(base.DevStackTestCase):
-    """Everything on one node."""
+    """Tests with all services on one node."""
 
     def setUp(self):
         super().setUp()
@@ -229,7 +229,7 @@ class SeveralNodesTest(base.DevStackTestCase):
 
 
 class MonitorTest(base.DevStackTestCase):
-    """Tests what builds its programs, and what ``nova-rt graph`` needs."""
+    """Tests the packages that build programs or draw graphs."""
 
     def installed(self, *services):
         self.configure(*services)
@@ -259,7 +259,7 @@ class MonitorTest(base.DevStackTestCase):
             self.installed(*base.CONTROLLER))
 
     def test_service(self):
-        """It starts as root, which is what loads the programs."""
+        """The service starts as root, which can load the programs."""
         self.configure(*base.COMPUTE, 'nova-rt-monitor')
         self.run_plugin('stack/extra')
         self.assertEqual(
@@ -350,7 +350,7 @@ class FlavorsTest(base.DevStackTestCase):
                           'm1': properties(1000, 2000)}, self.flavors())
 
     def test_one_that_is_there_without_a_reservation(self):
-        """Servers of it would be ordinary ones."""
+        """Servers of this flavor would be ordinary servers."""
         for found in ({}, {reserved('runtime'): '1000'}):
             self.has_flavors(a=found)
             self.want('a:1:64:1:1000:2000')
@@ -376,7 +376,7 @@ class FlavorsTest(base.DevStackTestCase):
         self.assertEqual({}, self.flavors())
 
     def test_refused_before_anything_is_started(self):
-        """By the rules of this cloud, after the package is there."""
+        """Flavors are checked after the installation, by the cloud's rules."""
         self.variables |= {'NOVA_RT_MAX_SHARE': '0.5',
                            'NOVA_RT_MIN_RUNTIME_US': '1000'}
         for bad in ('300000:200000', '500:2000', '1600:2000',
@@ -439,7 +439,7 @@ class EndTest(base.DevStackTestCase):
                          self.calls())
 
     def test_controller_first(self):
-        """Its API is gone: what runs is ended, then its budget taken."""
+        """The API has ended: the plugin ends guests and takes budgets."""
         self.variables |= {
             'SERVERS': '-', 'DOMAINS': ' '.join(
                 f'{uri}/{name}' for uri in self.URIS
@@ -488,7 +488,7 @@ class EndTest(base.DevStackTestCase):
 
 
 class CommandsTest(base.DevStackTestCase):
-    """Tests what an operator runs is on PATH, as DevStack has that of Nova."""
+    """Tests that the commands of operators are on PATH, like those of Nova."""
 
     def setUp(self):
         super().setUp()
@@ -501,7 +501,7 @@ class CommandsTest(base.DevStackTestCase):
     def test_all_that_are_installed(self):
         self.run_plugin('stack/install')
         scripts = importlib.metadata.distribution('nova-rt').entry_points
-        # nova-rt-compute is no command of an operator.
+        # nova-rt-compute is not a command for operators.
         wanted = scripts.select(group='console_scripts').names - {
             'nova-rt-compute'}
         self.assertEqual(
@@ -521,7 +521,7 @@ class CommandsTest(base.DevStackTestCase):
 
 
 class SettingsTest(base.DevStackTestCase):
-    """A bad value ends stack.sh before a service has it."""
+    """A bad value ends stack.sh before a service reads the value."""
 
     def test_bad(self):
         self.configure(*base.CONTROLLER)

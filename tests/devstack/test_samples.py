@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The samples of local.conf: through the plugin, and through DevStack."""
+"""Tests the samples of local.conf, with the plugin and with DevStack."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.devstack import base
 DEVSTACK = os.environ.get('DEVSTACK_DIR')
 SAMPLES = base.PROJECT / 'devstack'
 NAMES = ('sample', 'sample-compute', 'sample-lxc', 'sample-tacker')
-#: Repositories name their branch, and ours is no "master".
+#: Repositories name their own branch, and this project has no "master".
 PLUGIN = 'enable_plugin nova-rt https://opendev.org/x/nova-rt main'
 
 _PRINT = """
@@ -92,14 +92,14 @@ class VirtualMachinesTest(testscenarios.WithScenarios,
                  if name != 'sample-lxc']
 
     def test_kvm_and_the_interface_of_the_kernel(self):
-        """One that is named would be wrong on another kernel."""
+        """An interface that is named would be wrong on another kernel."""
         values = localrc(self.name)
         self.assertEqual('kvm', values['LIBVIRT_TYPE'])
         self.assertNotIn('NOVA_RT_KERNEL_INTERFACE', values)
 
 
 class BranchTest(oslotest_base.BaseTestCase):
-    """Plugins of OpenStack are of the branch of this DevStack."""
+    """Plugins of OpenStack are on the branch of this DevStack."""
 
     def test_heat_and_tacker(self):
         path = SAMPLES / 'local.conf.sample-tacker'
@@ -186,7 +186,7 @@ class DevStackTest(testscenarios.WithScenarios, oslotest_base.BaseTestCase):
         self.path = SAMPLES / f'local.conf.{self.name}'
 
     def test_the_message_bus_is_found(self):
-        # Of a controller without RABBIT_HOST it is this host.
+        # Without RABBIT_HOST, the controller would be this host.
         done = subprocess.run(
             ['bash', '-c', _URL.format(devstack=DEVSTACK, path=self.path)],
             text=True, capture_output=True, env={
@@ -205,7 +205,7 @@ class DevStackTest(testscenarios.WithScenarios, oslotest_base.BaseTestCase):
                 *base.pathlib.Path(DEVSTACK, 'lib').rglob('*'),
                 SAMPLES / 'settings') if path.is_file())
         for name in localrc(self.name):
-            # The one of Tacker's own plugin.
+            # The options of Tacker's own plugin.
             if name != 'TACKER_MODE':
                 self.assertIn(f'${{{name}', settings.replace(
                     f'${name}', f'${{{name}'))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The stand-in does what a real DevStack does; see DEVSTACK_DIR."""
+"""Tests that the stand-in does what a real DevStack does; see DEVSTACK_DIR."""
 
 import os
 import pathlib
@@ -17,11 +17,11 @@ DEVSTACK = os.environ.get('DEVSTACK_DIR')
 HERE = pathlib.Path(__file__).parent
 PLUGIN = HERE.parents[1] / 'devstack'
 
-#: What stand_in.sh defines that is no function of DevStack.
+#: Functions of stand_in.sh that are not functions of DevStack.
 COMMANDS = {'note', 'sudo', 'hostname', 'install', 'virsh', 'openstack',
             'flavors', 'sleep', 'timeout'}
 FUNCTION = re.compile(r'^function (\w+)', re.MULTILINE)
-#: What the plugin reads and does not define itself.
+#: Variables that the plugin reads and does not define itself.
 VARIABLE = re.compile(
     r'\$\{?((?:NOVA_(?!RT_)|VIRT_|LIBVIRT_|INSTANCE_|REGION_|GLOBAL_|'
     r'DATA_|TEMPEST_|PYTHON|DEVSTACK_)\w*)')
@@ -33,7 +33,7 @@ BEGINNINGS = ('', '[DEFAULT]\nuse = 1\n[filter_scheduler]\n',
               'available_filters = a\n\navailable_filters = b\n[other]\n'
               'use = 2\n')
 
-# The real ones treat a backslash in their own ways, and expand wildcards.
+# The real functions treat a backslash in different ways, and expand wildcards.
 words = st.text('aB0.,:#&/=%^-_', min_size=1, max_size=8)
 names = st.tuples(st.sampled_from(SECTIONS), st.sampled_from(OPTIONS))
 calls = st.one_of(
@@ -93,7 +93,7 @@ class StandInTest(base.BaseTestCase):
                          bash(HERE / 'stand_in.sh', script))
 
     def test_warn(self):
-        """It fails after a failure, which ends stack.sh."""
+        """The function fails after a failure, which ends stack.sh."""
         for before in ('true', 'false'):
             script = (f'f() {{ {before}; warn 1 "a b" c; }}; f 2>&1 |'
                       f'sed "s/ [^ ]*:1/ here:1/"; echo ${{PIPESTATUS[0]}}')

@@ -120,7 +120,7 @@ class Kernel(kernel.Kernel):
             raise numbers.refusal(self.zero_errno(path), path)
 
     def zero_errno(self, path: str) -> int:
-        """Returns the errno of zeroing a group that has real-time tasks."""
+        """Returns the errno of zeroing a group with real-time tasks."""
         return errno.EBUSY
 
     def check_ratios(self, group: Group, budget: Budget,

@@ -29,7 +29,7 @@ IMAGES = {'lxc': 'lxc-busy', 'qemu': 'qemu-busy'}
 
 @functools.cache
 def bring_up() -> None:
-    """The cloud; one that was up already is used and left alone."""
+    """Brings the cloud up; a cloud that was up already is left alone."""
     cloud = settings.load()
     if not (cloud.full and not lifecycle.missing(cloud)):
         atexit.register(cloud_base.cloud, 'down', '--keep-logs')
@@ -40,7 +40,7 @@ def bring_up() -> None:
 
 
 def begin_check(node: computes.Node) -> subprocess.Popen[str]:
-    """``nova-rt-manage check`` of a node, on it, its kernel included."""
+    """Runs ``nova-rt-manage check`` on a node, with its kernel."""
     cloud = settings.load()
     return subprocess.Popen(
         services.on_node(cloud, node.name, [
@@ -68,7 +68,7 @@ def check() -> None:
 
 
 class FullTestCase(base.BaseTestCase):
-    """Types commands, and looks at the hosts."""
+    """Types commands, and reads the state of the hosts."""
 
     TIMEOUT_SCALING_FACTOR = 10
 
@@ -86,7 +86,7 @@ class FullTestCase(base.BaseTestCase):
         self.cloud = settings.load()
 
     def openstack(self, command: str) -> str:
-        """Returns what the command prints; it must succeed."""
+        """Returns the output of a command, which must succeed."""
         answer = client.run(command)
         self.assertEqual(0, answer.status, f'{command}: {answer.text}')
         return answer.text
@@ -97,14 +97,14 @@ class FullTestCase(base.BaseTestCase):
         self.addCleanup(client.run, f'flavor delete {name}')
 
     def server(self, name: str, more: str, guest: str = 'lxc') -> host.Server:
-        """Create a server, by command, that runs."""
+        """Creates a server by a command; returns it once it runs."""
         self.addCleanup(client.run, f'server delete --wait {name}')
         self.openstack(f'server create --image {IMAGES[guest]} --nic none '
                        f'{more} {name}')
         return self.running(name)
 
     def running(self, name: str) -> host.Server:
-        """The server as its host has it, once it runs."""
+        """Returns the server as its host has it, once it runs."""
         def looked_up() -> host.Server | None:
             for found in host.servers(self.cloud):
                 if found.name == name and found.state == 'error':
@@ -117,7 +117,7 @@ class FullTestCase(base.BaseTestCase):
         return server
 
     def eventually(self, what: str, look: Callable[[], Any]) -> Any:
-        """Poll until there is something; that."""
+        """Polls until there is a result; returns the result."""
         deadline = time.monotonic() + PATIENCE
         while not (found := look()):
             if time.monotonic() > deadline:
@@ -127,7 +127,7 @@ class FullTestCase(base.BaseTestCase):
 
     def assert_reserved(self, server: host.Server, runtime: int,
                         period: int) -> None:
-        """The claim, the kernel and the clock agree."""
+        """Checks that the claim, the kernel and the measured share agree."""
         assert server.claim is not None, server.name
         wanted = server.claim.reservation
         self.assertEqual((runtime, period),
@@ -138,7 +138,7 @@ class FullTestCase(base.BaseTestCase):
             server) >= wanted.share - TOLERANCE)
 
     def _share(self, server: host.Server) -> float:
-        """Returns what it gets, which is never more than its share.
+        """Returns the share of a server, which is never more than it reserved.
 
         It may be less at first, while its tasks are being started.
         """
@@ -149,7 +149,7 @@ class FullTestCase(base.BaseTestCase):
         return found
 
     def assert_clean(self) -> None:
-        """Nothing is reserved any more."""
+        """Checks that nothing is reserved any more."""
         self.eventually('no budget is left', lambda: host.budgets() == 0)
         self.eventually('no claim is left',
                         lambda: host.charged(self.cloud) == 0)

@@ -40,16 +40,17 @@ _CPU, _UUID = 1, 'watched'
 _PARTS = 30
 _START = rt_reservation.Reservation(12_000, 20_000)
 _GROUPS = pathlib.Path('/sys/fs/cgroup/cpu')
-#: What the server and its neighbour have together, and a runtime that fits
-#: into every period.
+#: The runtime of the server and its neighbour together, and a runtime that
+#: fits into every period.
 _ROOM, _LEAST_US = 0.9, 1_000
 _KERNEL = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4_000)
 #: The targets in mean CPU times, and the part of the whole CPU that is asked
 #: for.
 _LONG, _ASKED = 30.0, 0.2
-#: Each step is that much less than the one before.
+#: Each step is this much smaller than the step before.
 _STEP, _STEPS = 1.12, 9
-#: The advice is at most that much more than the least that meets the target.
+#: The advice is at most this many times the smallest budget that meets the
+#: target.
 _MOST = 1.25
 
 
@@ -144,7 +145,7 @@ def _serving(name: str, command: list[str], port: int) -> Iterator[None]:
 
 
 def _reserve(shares: Mapping[str, float], period_us: int) -> None:
-    """Gives groups shares of a period, whatever they had."""
+    """Gives groups shares of a period, whatever budgets they had."""
     for name in shares:
         (_GROUPS / name / 'cpu.rt_runtime_us').write_text(str(_LEAST_US))
     for name, share in shares.items():
@@ -178,7 +179,7 @@ def _measure(title: str, command: list[str], port: int,
                 break
             least = has.share
     ratio = f'{wanted.share / least:.2f}' if least else '-'
-    # The first step is more than the advice.
+    # The first step is larger than the advice.
     good = least is not None and 0.99 <= wanted.share / least <= _MOST
     return good, (
         f'{"good" if good else "BAD"}, {title}: '
@@ -197,7 +198,7 @@ def main() -> int:
     parser.add_argument('--percentile', type=float, default=0.95)
     parser.add_argument('--only', action='append')
     args, bad = parser.parse_args(), 0
-    # What is measured is the servers, and not how late this process reads.
+    # The test measures the servers, and not how late this process reads.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Long runs on the kernel of a machine that may die of them."""
+"""Long runs on the kernel of a machine, which may die of such a run."""

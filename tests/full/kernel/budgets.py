@@ -36,14 +36,14 @@ from tests.full.kernel import summary
 _CPU = 0
 _UUID = 'watched'
 _MS = 1_000_000
-#: Of each vCPU, in ms.
+#: of each vCPU, in ms
 RESERVATIONS = ((8, 100), (20, 100), (10, 40), (200, 500), (300, 1000))
-#: What the other container has, in ms.
+#: of the other container, in ms
 _OTHER = (30, 100)
-#: Shorter ones are of interrupts.
+#: Shorter gaps come from interrupts.
 _GAP_NS = _MS
 COMPANY = ('alone', 'ordinary', 'reserved')
-#: How far the time without budget may be off, and the CPU time.
+#: How far the time without budget, and the CPU time, may be off.
 TOLERANCE, _CPU_TIME = 0.002, 0.001
 _PATIENCE_SECONDS = 300
 
@@ -66,8 +66,9 @@ class Measurement:
     def off(self) -> float:
         """Returns gaps minus exhausted and lost time, as a part of the gaps.
 
-        A gap ends when the task runs: what others took before is in it.
-        Below 0 there is more without budget than gaps.
+        A gap ends when the task runs, so the gap contains the time that others
+        used before that.  A result below 0 means that the time without budget
+        is longer than the gaps.
         """
         late = sum(self.gaps) - self.usage.counts.starved
         return (late if late < 0 else max(0, late - self.usage.lost_ns)
@@ -75,8 +76,9 @@ class Measurement:
 
     def faults(self, periods: int) -> Iterator[str]:
         counts = self.usage.counts
-        # A budget that ends late in a period makes a short gap: where another
-        # one goes first, or where the first period is what was left of it.
+        # A budget that ends late in a period makes a short gap: if another
+        # task goes first, or if the first period had only a rest of the
+        # budget.
         if counts.exhausted < periods - 1:
             yield f'{counts.exhausted} exhausted in {periods} periods'
         if not self.long <= counts.exhausted <= len(self.gaps):
@@ -90,7 +92,7 @@ class Measurement:
 
 
 class Watch:
-    """The monitor's programs, for one guest from now on.
+    """The programs of the monitor, for one guest from now on.
 
     :raises LookupError: they do not see budgets on this kernel
     """
@@ -128,7 +130,7 @@ def company(kind: str, machine: guests.Guests, host: hosts.Host
 @contextlib.contextmanager
 def reserved(machine: guests.Guests, host: hosts.Host, runtime_ms: int,
              period_ms: int, program: str) -> Iterator[guests.Guest]:
-    """A container with a reservation; all is gone afterwards."""
+    """Yields a container with a reservation, and removes all afterwards."""
     guest = machine.start(1, program)
     try:
         host.enforcer.apply(guest.pid, hosts.claim(
@@ -154,7 +156,7 @@ def wait_for(file: pathlib.Path) -> None:
 
 def measure(machine: guests.Guests, host: hosts.Host, kind: str,
             wanted: tuple[int, int], periods: int) -> Measurement:
-    """One container, for so many periods.
+    """Watches one container for some periods.
 
     :raises TimeoutError: it does not tell its gaps
     """

@@ -2,7 +2,7 @@
 
 """The calls that are made to both kernels, by interface.
 
-The values are small: the host keeps running with them.
+The values are small, so that the host keeps running with them.
 """
 
 import os
@@ -10,13 +10,13 @@ import random
 from typing import Any
 
 GROUPS = ('/a', '/a/b', '/a/b/c', '/d', '/d/e')
-#: Those with groups below them.
+#: The groups with groups below them.
 INNER = ('', '/a', '/a/b', '/d')
 
 RUNTIME, PERIOD = 'cpu.rt_runtime_us', 'cpu.rt_period_us'
 MULTI, MAX = 'cpu.rt_multi_runtime_us', 'cpu.rt.max'
 
-#: What is written and compared.
+#: The files that are written and compared.
 FILES = {
     'rt_group_sched': (RUNTIME, PERIOD), 'hcbs': (RUNTIME, PERIOD),
     'hcbs_multi': (RUNTIME, PERIOD, MULTI), 'hcbs_rfc': (RUNTIME, PERIOD),
@@ -24,7 +24,7 @@ FILES = {
     'rt_max_cpuset': (MAX,),
 }
 _TWO = ((PERIOD, '1000000'), (RUNTIME, '2000'))
-#: What the group above all of these gets first.
+#: The first budget of the group above all of these groups.
 ROOM: dict[str, tuple[tuple[str, str], ...]] = {
     name: _TWO if MAX not in files else ((MAX, '2000 1000000'),)
     for name, files in FILES.items()}
@@ -42,7 +42,7 @@ _POLICIES = ((os.SCHED_OTHER, 0), (os.SCHED_RR, 1), (os.SCHED_FIFO, 1),
 
 
 def one(pair: Any, chosen: random.Random) -> None:
-    """Make a random call to both kernels of *pair*.
+    """Makes a random call to both kernels of *pair*.
 
     :raises Disagreement: they differ
     """

@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.05
 
 
 def doctor() -> tuple[int | None, str]:
-    """(the number of the summary, what the finding says)."""
+    """Returns (the number of the summary, the text of the finding)."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         nova_rt_command.main(['doctor', '-f', 'json'])
@@ -70,7 +70,7 @@ def readings(host: pinned.Host) -> set[int]:
 
 @contextlib.contextmanager
 def _partition(host: pinned.Host) -> Iterator[None]:
-    """Root domains are built anew as it comes, and as it goes.
+    """Root domains are rebuilt when a partition comes and when it goes.
 
     With cgroup v1 the domains are those of CPUs that go and come.
     """
@@ -110,7 +110,7 @@ def _limit(runtime_us: int) -> Iterator[None]:
 
 
 def steady(host: pinned.Host) -> None:
-    """Nobody changes anything that counts, and all say the same."""
+    """Nobody changes anything that counts, and all sources agree."""
     found: list[int] = []
     for number in range(_READINGS):
         found += readings(host)
@@ -124,7 +124,7 @@ def steady(host: pinned.Host) -> None:
 
 
 def limit(host: pinned.Host) -> None:
-    """sched_rt_runtime_us changes beside a reservation, which stays."""
+    """sched_rt_runtime_us changes beside a reservation, which is kept."""
     before = readings(host)
     with host.noise(), host.guest() as guest:
         held = pinned.claim(30_000, 100_000, host.cpu)
@@ -153,7 +153,7 @@ def _refused(runtime_us: int) -> bool:
 
 
 def offline(host: pinned.Host) -> None:
-    """The CPU of a busy vCPU goes and comes: said, repaired, not lost."""
+    """The CPU of a busy vCPU goes and comes: reported, repaired, not lost."""
     before = readings(host)
     with host.noise(), host.guest() as guest:
         held = pinned.claim(30_000, 100_000, host.cpu)
@@ -176,7 +176,7 @@ def offline(host: pinned.Host) -> None:
 
 
 def others(host: pinned.Host) -> None:
-    """Threads of others cost; one that reclaims stops the offer."""
+    """Foreign threads cost bandwidth; one that reclaims ends the offer."""
     before = readings(host)
     with foreign.thread(host.cpus, 100_000, 1_000_000):
         now = readings(host)
@@ -197,7 +197,7 @@ def others(host: pinned.Host) -> None:
 
 
 def _told(host: pinned.Host) -> int | str:
-    """Returns what is offered, or why nothing is."""
+    """Returns the offer, or the reason why there is none."""
     try:
         return host.enforcer.capacity().ppm
     except exception.KernelError as error:

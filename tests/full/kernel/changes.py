@@ -45,7 +45,7 @@ _WINDOW_PERIODS = 5
 LEAST = 0.98
 _NUMBERS = re.compile(r'^dl\.(deadline|runtime)\s*:\s*(-?[0-9]+)',
                       re.MULTILINE)
-#: Samples are taken each millisecond.
+#: A sample is taken every millisecond.
 _GAP_NS = 2_000_000
 
 
@@ -239,7 +239,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         changes.run(args.count, not args.quiet)
     except KeyboardInterrupt:
-        pass  # What was measured until now counts.
+        pass  # The values that were measured until now count.
     finally:
         if changes.controls:
             print(json.dumps(changes.summary(), indent=1), flush=True)

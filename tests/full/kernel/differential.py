@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Random calls to this machine's kernel and to its emulation.
+"""Makes random calls to this machine's kernel and to its emulation.
 
-Whatever interface the kernel has, both get the same calls, the emulated one
-first: where that dies of a call the real one is spared it until the emulated
-timers are over.  After each call the outcome and all values are compared; a
-short write is an outcome of its own.  Each disagreement is told once, and the
-sequence ends with it.  As root, on a host that may die::
+Whatever interface the kernel has, both kernels get the same calls, the
+emulated kernel first.  If the emulated kernel dies of a call, the real kernel
+does not get this call until the emulated timers are over.  After each call the
+outcome and all values are compared; a short write is an outcome of its own.
+Each disagreement is reported once, and the sequence ends with it.  As root, on
+a host that may die::
 
     python -m tests.full.kernel.differential --calls 20000 --seed 1
 """
@@ -69,7 +70,7 @@ def outcome(action: Callable[[], object]) -> str:
 
 
 class Disagreement(Exception):
-    """A difference between both kernels, and the calls before it."""
+    """A difference between the two kernels, and the calls before it."""
 
 
 class Pair:
@@ -93,7 +94,7 @@ class Pair:
         self.log: list[str] = []
 
     def begin(self) -> None:
-        """Empty groups on both, with the same numbers in the root."""
+        """Makes empty groups on both kernels; the roots have equal numbers."""
         self.log.clear()
         self.kernel = self._make(os.cpu_count() or 1)
         self.base = self.kernel.mounts()[1][0]
@@ -144,7 +145,7 @@ class Pair:
 
     def both(self, what: str, group: str, real: Callable[[], object],
              emulate: Callable[[], object]) -> str:
-        """The emulated kernel first, for it dies alone.
+        """Makes a call, first to the emulated kernel, which may die of it.
 
         :raises Disagreement: in the outcome, or in the values after it
         """
@@ -164,7 +165,7 @@ class Pair:
 
     def _spared(self, what: str, group: str, real: Callable[[], object],
                 emulate: Callable[[], object]) -> str:
-        """Wait until it is safe; never where it is not even then."""
+        """Makes a call when it is safe; skips a call that never is safe."""
         self.kernel.guard.reason = None
         self.kernel.clock.sleep(_QUIET_SECONDS)
         time.sleep(_QUIET_SECONDS)
@@ -210,7 +211,7 @@ class Pair:
     def _unsaid(self, what: str, group: str, path: str,
                 real: Callable[[], object], emulate: Callable[[], object]
                 ) -> str:
-        """A write without a period, which takes what is on the stack.
+        """Makes a write without a period, which takes a value from the stack.
 
         The real kernel is asked what that was; such a write kills none.
         Where it refuses for its tasks (EBUSY) that was a good period.
@@ -259,7 +260,8 @@ class Pair:
     def start(self) -> None:
         child = subprocess.Popen(_SLEEPER, start_new_session=True)
         self.children[child.pid] = child
-        # It begins in a group that is not compared: the root on both.
+        # The task begins in a group that is not compared: the root on both
+        # kernels.
         pathlib.Path(self.mount, self._list).write_text(str(child.pid))
         self.kernel.spawn(child.pid)
 
@@ -286,7 +288,7 @@ class Pair:
                 thread, policy, os.sched_param(priority)),
             lambda: self.kernel.set_policy(thread, policy, priority))
 
-    # The end of a sequence, whatever it was like.
+    # The end of a sequence, whatever happened in the sequence.
 
     def clear(self) -> None:
         """:raises OSError: a group stays"""
@@ -344,7 +346,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--seed', type=int, default=1)
     args = parser.parse_args(argv)
     privsep.cgroup_pctxt.set_client_mode(False)
-    # As after an exception: what was made is removed.
+    # Ends as after an exception, so that all groups and tasks are removed.
     signal.signal(signal.SIGTERM, lambda *args: sys.exit(1))
     report = campaign(args.calls, args.seed)
     print(json.dumps(report, indent=1))

@@ -38,7 +38,7 @@ from cloud import settings  # noqa: E402
 from demo import groups  # noqa: E402
 from demo import guests  # noqa: E402
 
-#: By default; guests of KVM have tests of their own.
+#: The default; guests of KVM have tests of their own.
 _KINDS = ('lxc', 'qemu')
 _SECONDS = 4.0
 _LXC = """<domain type='lxc'><name>{name}</name>
@@ -56,7 +56,7 @@ _BUSY = 'while :; do :; done'
 
 
 class Domains:
-    """A libvirtd of our own and its guests of one kind."""
+    """A separate libvirtd and its guests of one kind."""
 
     def __init__(self, kind: str, directory: pathlib.Path) -> None:
         self.kind, self.look = cloud_guests.KINDS[kind], guests.KINDS[kind]
@@ -69,7 +69,7 @@ class Domains:
         self.connection = libvirt.open(self.kind.uri)
 
     def start(self, name: str) -> 'Domain':
-        """Paused, where it can be: nothing of it has run then."""
+        """Starts a guest, paused where possible, before its code has run."""
         name = f'{settings.DOMAIN_PREFIX}{name}'
         if self.kind.virt_type == 'lxc':
             xml = _LXC.format(name=name, root=self._root(name))
@@ -107,7 +107,7 @@ class Domain:
 
     @property
     def busy(self) -> pathlib.Path:
-        """The group of what is busy in it."""
+        """The group of the busy tasks of the guest."""
         look = self._domains.look
         group, = (groups.tree('cpu') / 'machine').glob(
             look.group.format(self.domain.name()))
@@ -202,7 +202,7 @@ class Trial:
 
 @contextlib.contextmanager
 def _noise() -> Iterator[None]:
-    """An ordinary busy task on the pCPU of all guests."""
+    """Runs an ordinary busy task on the pCPU of all guests."""
     with subprocess.Popen(['sh', '-c', _BUSY]) as busy:
         os.sched_setaffinity(busy.pid, {0})
         try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks at the clock without a break, and tells when it could not.
+"""Reads the clock without a break, and notes when it could not.
 
 usage: python -m tests.full.kernel.gaps GO FOUND SPAN_NS LEAST_NS
 
-It makes the file GO.ready, begins when the file GO is there, and writes the
-gaps of its own clock, in ns, to FOUND.
+The program makes the file GO.ready, begins when the file GO is there, and
+writes the gaps of its own clock, in ns, to FOUND.
 """
 
 import os
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.01
 
 
 def gaps(span_ns: int, least_ns: int) -> list[int]:
-    """Returns what is longer than *least_ns* between two looks."""
+    """Returns the gaps longer than *least_ns* between two readings."""
     found, last = [], time.monotonic_ns()
     end = last + span_ns
     while last < end:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Containers as libvirt lays them out, of busy shells, without libvirt."""
+"""Containers of busy shells as libvirt lays them out, without libvirt."""
 
 import contextlib
 import dataclasses
@@ -17,11 +17,11 @@ from nova_rt.machine.kernel import survey
 from nova_rt.machine.trial import busy
 
 _PARTITION = 'machine'
-#: What a task of a container does: it is busy, or its children end all the
-#: time, which the kernel may not list then.
+#: The work of a task of a container: the task is busy, or its children end all
+#: the time, so that the kernel may not list them.
 BUSY = '(while :; do :; done) &'
 ENDING = '(while :; do (:); done) &'
-#: A keeper, the init it starts, and the tasks of that.
+#: A keeper, the init that the keeper starts, and the tasks of the init.
 _PROGRAM = "sh -c '{} wait' & wait"
 _PATIENCE_SECONDS = 60
 _POLL_SECONDS = 0.005
@@ -44,7 +44,7 @@ class Guest:
         return self.keeper.pid
 
     def threads(self) -> list[int]:
-        """All but the keeper; none once the group is gone."""
+        """Returns all tasks but the keeper; none once the group is gone."""
         try:
             text = (self.paths[0] / 'cgroup.procs').read_text()
         except OSError:
@@ -52,7 +52,7 @@ class Guest:
         return [pid for pid in map(int, text.split()) if pid != self.pid]
 
     def cpu_seconds(self) -> float:
-        """Returns what its tasks have used since they were started."""
+        """Returns the CPU time that its tasks have used since their start."""
         used = 0
         for pid in self.threads():
             with contextlib.suppress(OSError):
@@ -60,14 +60,14 @@ class Guest:
         return used / _SECOND_NS
 
     def kill(self) -> None:
-        """End all tasks; the groups stay, with their budget."""
+        """Ends all tasks; the groups stay, with their budget."""
         for pid in (self.pid, *self.threads()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.keeper.wait()
 
     def remove(self) -> None:
-        """rmdir of the groups, as soon as the last task is gone.
+        """Removes the groups as soon as the last task is gone.
 
         :raises TimeoutError: it does not end
         """
@@ -82,7 +82,7 @@ class Guest:
                 time.sleep(_POLL_SECONDS)
 
     def _states(self) -> list[str]:
-        """Returns what keeps the tasks from ending, for a person."""
+        """Returns the reason why the tasks do not end, for a person."""
         found = []
         for pid in self.threads():
             with contextlib.suppress(OSError):
@@ -108,7 +108,7 @@ class Guests:
             self._make(mount, _PARTITION)
 
     def start(self, tasks: int, program: str = BUSY) -> Guest:
-        """A container with so many *tasks*; all are ordinary yet."""
+        """Starts a container with this many *tasks*, all ordinary at first."""
         name = f'lxc-{next(self._numbers)}-soak.libvirt-lxc'
         paths = tuple(self._make(top, name) for top in self.tops)
 
@@ -129,7 +129,7 @@ class Guests:
         return guest
 
     def close(self) -> None:
-        """Remove the top groups."""
+        """Removes the top groups."""
         for top in self.tops:
             top.rmdir()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""This machine as a nova-compute that has just started sees it."""
+"""This machine, as a nova-compute that has just started sees it."""
 
 import dataclasses
 from typing import Self
@@ -16,16 +16,17 @@ from nova_rt.services.virt.libvirt import enforcer
 
 #: ppm of each pCPU for guests.
 CAP = 900_000
-#: The default of nova-compute.  Of two busy SCHED_FIFO tasks in a guest the
-#: second never runs, and what it was interrupted in the kernel never ends.
+#: The default of nova-compute.  If two SCHED_FIFO tasks of a guest are busy,
+#: the second task never runs, and its interrupted work in the kernel never
+#: ends.
 _POLICY = 'rr'
 
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """The interface of the kernel and what reserves by it, in this process.
+    """The interface of the kernel, and the enforcer in this process.
 
-    Nothing is known of what was there before.
+    This process knows nothing of earlier budgets.
     """
 
     interface: tree.TreeInterface
@@ -33,7 +34,7 @@ class Host:
 
     @classmethod
     def find(cls, cap: int = CAP) -> Self:
-        """Returns what reserves here.
+        """Returns the enforcer of this host.
 
         :param cap: ppm of each pCPU for guests
         :raises LookupError: when the kernel has no interface with groups
@@ -49,6 +50,6 @@ class Host:
 
 
 def claim(runtime_us: int, period_us: int, cpu: int) -> claims.RTClaim:
-    """Returns what a guest of one pCPU is to have."""
+    """Returns the reservation of a guest of one pCPU."""
     return claims.RTClaim(
         '0' * 36, 0, reservation.Reservation(runtime_us, period_us), (cpu,))

@@ -99,7 +99,7 @@ class Trial:
             returned = switch(self.last, value)
             seen[f'{name}: the write returned'] = returned
             if not returned:
-                break  # Whatever else needs a lock of all CPUs waits, too.
+                break  # All that needs a lock of all CPUs waits, too.
             seen[name] = self.state()
             seen[f'{name}: doctor'] = _doctor()
             seen[f'{name}: corrected'] = self.correct()

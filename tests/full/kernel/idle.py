@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measurements beside busy tasks count only while these are busy.
+"""Repeats measurements beside busy tasks in which these tasks waited.
 
 Busy tasks wait, too: for a page of their program that the kernel reads from
-the disk, or that khugepaged holds.  In the lab an idle CPU with a
-deterministic clock does not wait, it sets the clock forward: everything then
+the disk, or that khugepaged holds.  In the lab, an idle CPU with a
+deterministic clock does not wait but sets the clock forward.  Then everything
 seems to have got too little, by the same factor.
 """
 
@@ -18,13 +18,13 @@ _T = TypeVar('_T')
 
 #: Fields of a CPU's line in /proc/stat.
 _IDLE, _IOWAIT = 4, 5
-#: Two of the ticks that the kernel counts by.
+#: Two of the ticks in which the kernel counts.
 _ALLOWED_SECONDS = 0.02
 _MOST_TRIES = 5
 
 
 def seconds() -> float:
-    """Returns how long all CPUs together have been idle since the boot."""
+    """Returns how long all CPUs together were idle since the boot."""
     text = pathlib.Path('/proc/stat').read_text()
     lines = [line.split() for line in text.splitlines()]
     ticks = sum(int(line[_IDLE]) + int(line[_IOWAIT]) for line in lines
@@ -33,7 +33,7 @@ def seconds() -> float:
 
 
 def never(measure: Callable[[], _T]) -> _T:
-    """Return what *measure* finds while no CPU is idle; try again else.
+    """Returns the result of *measure* while no CPU is idle; repeats it else.
 
     :raises TimeoutError: CPUs are idle each time
     """

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The wait of an interrupt's thread beside a reserved vCPU.
+"""Tests how long an interrupt's thread waits beside a reserved vCPU.
 
-On PREEMPT_RT the handlers of interrupts are tasks.  A file is read from a
-device whose interrupt comes to the pCPU of a reservation, then what
-``nova-rt doctor`` advises is done, word for word, and it is read again, beside
-an ordinary task and beside a vCPU on the pCPU that the interrupt has left,
-and beside nothing: less than that the lab cannot measure.  CPUs of the lab
-take turns, so the thread sometimes waits until the other CPU has had its turn.
-As root, with two CPUs::
+On PREEMPT_RT the handlers of interrupts are tasks.  The test reads a file from
+a device whose interrupt comes to the pCPU of a reservation.  Then the test
+does word for word what ``nova-rt doctor`` advises, and reads the file again:
+beside nothing, beside an ordinary task, and beside a vCPU on the pCPU that the
+interrupt has left.  The time beside nothing is the shortest that the lab can
+measure: CPUs of the lab take turns, so the thread sometimes waits until the
+other CPU has had its turn.  As root, with two CPUs::
 
     tools/lab.sh debian:13-rt --cpus 2 --icount -- \
         python -m tests.full.kernel.interrupts --seconds 4
@@ -36,7 +36,7 @@ from nova_rt.machine.trial import busy
 from rt_operate.commands import main as nova_rt_command
 from tests.full.kernel import pinned
 
-#: ms: the mean wait beside a vCPU with the advice followed.
+#: The longest mean wait in ms beside a vCPU if the advice is followed.
 _MOST = 0.1
 _PERIOD = 100_000
 _BLOCK = 512
@@ -62,13 +62,13 @@ class Device:
                       f'{path} makes no interrupts: {ran}')
 
     def _read(self) -> float:
-        """Seconds that it took."""
+        """Returns the seconds that reading the file took."""
         begin = time.monotonic()
         os.pread(self._handle, _BLOCK, 0)
         return time.monotonic() - begin
 
     def move(self, cpu: int) -> None:
-        """The interrupt and its thread."""
+        """Moves the interrupt and its thread to a CPU."""
         path = f'{interrupts.IRQ}/{self.found.number}/smp_affinity_list'
         pathlib.Path(path).write_text(str(cpu))
         os.sched_setaffinity(self.thread, {cpu})
@@ -89,7 +89,7 @@ class Device:
 
 
 def _waited(thread: int) -> tuple[int, int]:
-    """(ns that it waited for its CPU, how often it ran)."""
+    """Returns (ns that the thread waited for its CPU, how often it ran)."""
     text = pathlib.Path(f'/proc/{thread}/schedstat').read_text().split()
     return int(text[1]), int(text[2])
 
@@ -101,7 +101,7 @@ def _all() -> list[interrupts.Interrupt]:
 
 @contextlib.contextmanager
 def beside(host: pinned.Host, what: str) -> Iterator[None]:
-    """Nothing, an ordinary busy task, or a vCPU with a share."""
+    """Runs nothing, an ordinary busy task, or a vCPU with a share."""
     with contextlib.ExitStack() as stack:
         if what == 'ordinary':
             stack.callback(busy.Busy({host.cpu}, 3600).kill)
@@ -113,7 +113,7 @@ def beside(host: pinned.Host, what: str) -> Iterator[None]:
 
 
 def doctor(path: str) -> dict[str, dict[str, Any]]:
-    """Its findings on interrupts."""
+    """Returns the doctor's findings on interrupts."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         nova_rt_command.main(['doctor', '-f', 'json', '--config-file', path])
@@ -123,7 +123,7 @@ def doctor(path: str) -> dict[str, dict[str, Any]]:
 
 
 def follow(path: str) -> dict[str, Any]:
-    """Does what the doctor says, and asks again."""
+    """Does what the doctor advises, and runs the doctor again."""
     told = doctor(path)
     for name in _ADVICE:
         if told[name]['level'] == 'problem':

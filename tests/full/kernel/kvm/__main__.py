@@ -53,7 +53,7 @@ def run(host: hosts.Host, names: list[str]) -> dict[str, str]:
 
 def report(host: hosts.Host, args: argparse.Namespace,
            failed: dict[str, str]) -> dict[str, object]:
-    """All of it, and one sentence for the table of kernels."""
+    """Returns the report, with one sentence for the table of kernels."""
     clock = 'deterministic' if host.deterministic else "the host's"
     return {'release': platform.release(), 'cpus': len(host.cpus),
             'guests': args.guests, 'accelerator': args.accelerator,

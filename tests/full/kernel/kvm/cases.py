@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The enforcer on guests: what it promises, by their shares."""
+"""Tests the enforcer's promises to guests by the shares that guests get."""
 
 from collections.abc import Callable
 import logging
@@ -17,7 +17,7 @@ _AUDITS = 2
 
 
 def life(host: hosts.Host) -> None:
-    """All that becomes of a reservation, while the guest is busy."""
+    """Changes, releases and reserves again while the guest is busy."""
     with host.noise(), host.guest() as guest:
         host.apply(guest, 20_000, 100_000)
         guest.resume()
@@ -40,7 +40,7 @@ def life(host: hosts.Host) -> None:
 
 def _audit(host: hosts.Host, guest: guests.Guest, held: claims.RTClaim
            ) -> None:
-    """Audits find nothing to do, and say nothing."""
+    """Checks that audits find nothing to do, and log nothing."""
     said: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = (  # type: ignore[method-assign]
@@ -59,7 +59,7 @@ def _audit(host: hosts.Host, guest: guests.Guest, held: claims.RTClaim
 
 
 def look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
-    """A vCPU is on its pCPU, and what else serves the guest on no such."""
+    """Checks that the vCPU is on its pCPU, and other threads are not."""
     found = {thread: (name, sorted(guests.affinity(thread)))
              for thread, name in guest.threads().items()}
     host.found['threads'] = sorted(
@@ -73,9 +73,9 @@ def look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
 
 
 def two_vcpus(host: hosts.Host) -> None:
-    """Each on its pCPU; on the same where there is one only.
+    """Puts each vCPU on its pCPU; with one pCPU, all vCPUs share it.
 
-    Then they take turns, as two guests do.
+    The vCPUs then take turns, as two guests do.
     """
     cpus = (*host.cpus, *host.cpus)[-2:]
     with host.noise(), host.guest(vcpus=2) as guest:
@@ -87,7 +87,7 @@ def two_vcpus(host: hosts.Host) -> None:
 
 
 def masked(host: hosts.Host) -> None:
-    """Three of four vCPUs, as with a mask of ^0; the first is ordinary."""
+    """Reserves for three of four vCPUs, as with the mask ^0."""
     cpus = (*host.cpus, *host.cpus, *host.cpus)[-3:]
     with host.noise(), host.guest(vcpus=4) as guest:
         held = host.apply(guest, 4_000, 20_000, *cpus, unreserved=(0,))
@@ -109,10 +109,10 @@ def masked(host: hosts.Host) -> None:
 
 
 def two_guests(host: hosts.Host) -> None:
-    """They share a pCPU, as much of it as the kernel gives.
+    """Puts two guests on one pCPU, with as much of it as the kernel gives.
 
-    Their turns in a period change: of a long one too much is cut off by the
-    ends of the measurement.
+    Their turns in a period change.  If the period is long, the ends of the
+    measurement cut off too much.
     """
     ppm = min(450_000, host.enforcer.capacity().ppm // 2)
     with host.noise(), host.guest() as first, host.guest() as second:
@@ -124,7 +124,7 @@ def two_guests(host: hosts.Host) -> None:
 
 
 def exits(host: hosts.Host) -> None:
-    """A guest that leaves all the time gets the same, in KVM and in QEMU."""
+    """A guest that often leaves guest mode gets the same, in KVM and QEMU."""
     for work, counter in ((rom.KERNEL, 'exits'), (rom.DEVICE, 'io_exits')):
         with host.noise(), host.guest(work) as guest:
             host.apply(guest, 30_000, 100_000)
@@ -136,7 +136,7 @@ def exits(host: hosts.Host) -> None:
 
 
 def reset_on_fork(host: hosts.Host) -> None:
-    """The enforcer sets the flag that KVM's worker cannot start without."""
+    """The enforcer sets the flag without which KVM's worker cannot start."""
     with host.guest(rom.DEVICE) as guest:
         host.apply(guest, 30_000, 100_000)
         policy = os.sched_getscheduler(guest.vcpus[0])
@@ -149,6 +149,6 @@ def reset_on_fork(host: hosts.Host) -> None:
 
 CASES: dict[str, Callable[[hosts.Host], None]] = {
     case.__name__: case for case in (life, two_vcpus, masked, two_guests)}
-#: KVM counts what these look at.
+#: KVM counts the events that these guests cause.
 KVM_CASES: dict[str, Callable[[hosts.Host], None]] = {
     case.__name__: case for case in (exits, reset_on_fork)}

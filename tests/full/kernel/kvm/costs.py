@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The costs that KVM adds to a reservation and an emulated CPU hides.
+"""The costs of KVM in a reservation that an emulated CPU hides.
 
-They mean something where the clock is deterministic, and are judged there.
+The costs are judged only with a deterministic clock, because without it they
+mean nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,14 +20,15 @@ from tests.full.kernel.kvm import rom
 from tests.full.kernel import pinned
 
 _HALT_POLL = pathlib.Path('/sys/module/kvm/parameters/halt_poll_ns')
-#: Wakes 5,000 times a second, and needs more for that than it has reserved.
+#: Wakes 5,000 times a second, and needs more CPU time for this than it has
+#: reserved.
 _SLEEPER = rom.Work('TIMER', 200_000, 2_500)
 _POLLS_NS = (0, 200_000)
-#: By so much polling slows that guest down where its pCPU is idle.
+#: Polling slows that guest down by this much if its pCPU is idle.
 _LOST = 2
 _QUESTIONS = 40
 _BOOT_SECONDS = 3600
-#: Of the guest's init.
+#: The process name of the guest's init.
 _UP = b'nova-rt guest: 1 vCPUs busy'
 _GAP_SECONDS = 0.037
 _TICK_MS = 4.0
@@ -34,7 +36,7 @@ _MS = 1000
 
 
 def halt_polling(host: hosts.Host) -> None:
-    """A vCPU that polls before it sleeps spends its reservation on it."""
+    """A vCPU that polls before it sleeps uses its reservation to poll."""
     found = {}
     for polls in _POLLS_NS:
         with _halt_poll(polls), host.guest(_SLEEPER) as guest:
@@ -65,8 +67,8 @@ def _halt_poll(nanoseconds: int) -> Iterator[None]:
 def big_lock(host: hosts.Host) -> None:
     """Measures how soon QEMU answers while a vCPU is throttled.
 
-    One that is inside of QEMU then keeps its lock for the rest of the
-    period: at most twice until the answer.
+    A throttled vCPU inside of QEMU keeps QEMU's lock for the rest of the
+    period.  This may happen at most twice until the answer.
     """
     found = {}
     for work, runtime, period in (
@@ -89,7 +91,7 @@ def big_lock(host: hosts.Host) -> None:
 
 
 def _answers(guest: guests.Guest) -> list[float]:
-    """ms until query-status is answered, in different phases."""
+    """Returns the ms until query-status is answered, in different phases."""
     if not isinstance(guest, plain.Plain):
         raise pinned.Wrong('libvirt keeps the monitor for itself')
     found = []
@@ -102,7 +104,7 @@ def _answers(guest: guests.Guest) -> list[float]:
 
 
 def workers(host: hosts.Host) -> None:
-    """CPU time of what serves a guest and is charged to nobody."""
+    """Measures the CPU time of threads that serve a guest without a charge."""
     found = {}
     for work in (rom.BUSY, rom.KERNEL, rom.DEVICE):
         with host.noise(), host.guest(work) as guest:
@@ -120,8 +122,9 @@ def workers(host: hosts.Host) -> None:
 def no_reset_on_fork(host: hosts.Host) -> None:
     """Checks that a guest runs only if the enforcer sets the flag.
 
-    Where KVM's worker is a thread of QEMU the first run of a vCPU makes it,
-    which SCHED_DEADLINE forbids; elsewhere it is a thread of the kernel.
+    If KVM's worker is a thread of QEMU, the first run of a vCPU makes the
+    worker, which SCHED_DEADLINE forbids.  In other kernels, the worker is a
+    thread of the kernel.
     """
     with host.guest(rom.DEVICE) as guest:
         subprocess.run(
@@ -144,9 +147,10 @@ def no_reset_on_fork(host: hosts.Host) -> None:
 
 
 def boot(host: hosts.Host) -> None:
-    """Linux in a guest with 0.3 of a pCPU boots, and has 0.3 when it is up.
+    """Linux boots in a guest with 0.3 of a pCPU, and gets 0.3 when it is up.
 
-    Beside busy tasks, as each reservation; without one it has the pCPU.
+    Busy tasks run beside each guest with a reservation; a guest without a
+    reservation has the whole pCPU.
     """
     found = host.found['seconds until Linux is up'] = {}
     for runtime in (30_000, 0):

@@ -23,10 +23,10 @@ from tests.full.kernel.kvm import rom
 from tests.full.kernel import pinned
 
 _PCI = pathlib.Path('/sys/bus/pci/devices')
-#: The driver of a function that a guest has.
+#: The driver of a function that a guest uses.
 DRIVER = 'vfio-pci'
 _GROUPS = '/dev/vfio/'
-#: An interrupt of a device that is passed through, in the host.
+#: The name, in the host, of an interrupt of a device that is passed through.
 _INTERRUPT = 'vfio'
 _XML = """<hostdev mode='subsystem' type='pci' managed='yes'><source>
 <address domain='0x{0}' bus='0x{1}' slot='0x{2}' function='0x{3}'/></source>
@@ -34,7 +34,7 @@ _XML = """<hostdev mode='subsystem' type='pci' managed='yes'><source>
 
 
 def device(host: hosts.Host) -> None:
-    """A guest with a virtual function in the cell of its reservation."""
+    """Gives a guest a virtual function in the cell of its reservation."""
     function = first()
     node = cell(function)
     cells = hosts.cells_of(host.cpus)
@@ -58,7 +58,7 @@ def device(host: hosts.Host) -> None:
 
 def _look(host: hosts.Host, guest: guests.Guest, function: pathlib.Path,
           node: int) -> None:
-    """Memory, threads and device of a guest are in the cell *node*."""
+    """Checks that memory, threads and device of a guest are in a cell."""
     pages = guest.huge_pages()
     host.found['device'] = {
         'function': function.name, 'cell': node, 'huge pages': pages,
@@ -74,9 +74,9 @@ def _look(host: hosts.Host, guest: guests.Guest, function: pathlib.Path,
 
 
 def tracker(host: hosts.Host) -> None:
-    """Nova finds the virtual functions; its pools have their cell.
+    """Checks that Nova finds the virtual functions, and their cells in pools.
 
-    No service of Nova runs: these are the functions that nova-compute and
+    No service of Nova runs: the test calls the functions that nova-compute and
     RTShareFilter call.
     """
     assert isinstance(host.maker, domains.Maker)
@@ -107,7 +107,8 @@ class _Driver:
 
 def _by_nova(maker: domains.Maker) -> list[dict[str, Any]]:
     """Returns the devices that nova-compute would find."""
-    # Not initialized: Nova's threads for events would never end.
+    # The object is not initialized, because Nova's threads for events would
+    # never end.
     host = libvirt_driver.host.Host(maker.uri)
     return list(json.loads(
         libvirt_driver.LibvirtDriver._get_pci_passthrough_devices(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests as domains of a libvirtd of our own."""
+"""Guests as domains of a separate libvirtd."""
 
 import itertools
 import pathlib
@@ -17,7 +17,7 @@ from tests.full.kernel.kvm import rom
 _RUN = pathlib.Path('/run/libvirt/qemu')
 #: The memory of a guest.
 RAM_MIB = 16
-# As Nova has it: a thread for I/O, and the pins of the shared CPUs.
+# A domain as Nova defines it: a thread for I/O, and pins to the shared CPUs.
 _XML = """<domain type='{kind}' xmlns:qemu='{schema}'><name>{name}</name>
 <memory unit='MiB'>{ram}</memory>{memory}
 <vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
@@ -38,7 +38,7 @@ _SCHEMA = 'http://libvirt.org/schemas/domain/qemu/1.0'
 _CELL = "<numatune><memory mode='strict' nodeset='{}'/></numatune>"
 _HUGE = '<memoryBacking><hugepages/></memoryBacking>'
 _PAGES = pathlib.Path('/proc/sys/vm/nr_hugepages')
-# What libvirt calls an accelerator, and the CPU of its guests.
+# libvirt's name of an accelerator, and the CPU of its guests.
 _KINDS = {'kvm': ('kvm', "<cpu mode='host-passthrough' check='none'/>"),
           'tcg': ('qemu', '')}
 
@@ -72,7 +72,7 @@ class Maker:
                  accelerator: str) -> None:
         self._directory = directory
         cells = hosts.cells_of(cpus)
-        # In the last cell, as the pCPUs of the cases are.
+        # The pCPUs of the cases are in the last cell, too.
         self._cpus = sorted(cells[-1])
         self._memory = _CELL.format(len(cells) - 1) if cells[1:] else ''
         if int(_PAGES.read_text()):
@@ -95,7 +95,7 @@ class Maker:
     def launch(self, work: rom.Work, vcpus: int = 1,
                quota: tuple[int, int] | None = None, devices: str = ''
                ) -> Domain:
-        """A paused guest.
+        """Starts a paused guest.
 
         :param quota: of its emulator and I/O threads, as nova-compute has it
         :param devices: more devices, as XML

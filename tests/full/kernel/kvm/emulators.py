@@ -19,17 +19,18 @@ from tests.full.kernel import pinned
 
 #: The value of [nova_rt] emulator_max_share.
 _SHARE = 0.05
-#: How much more the threads may use: CPUs, for the bandwidth that each CPU
-#: takes in advance and for the ends of the measurement.
+#: How much more the threads may use, in CPUs: each CPU takes bandwidth in
+#: advance, and the measurement has ends.
 _SLACK = 0.02
-#: What QEMU answers with some hundred KiB, and so with much CPU time.
+#: A question that QEMU answers with some hundred KiB, and so with much CPU
+#: time.
 _QUESTION = b'{"execute": "query-qmp-schema"}\n'
 _PIECE = 1 << 20
 _VHOST = 'vhost-'
 
 
 def emulators(host: hosts.Host) -> None:
-    """Emulator threads that are always busy, without a limit and with one.
+    """Measures busy emulator threads without a limit, and with a limit.
 
     libvirt sets the limit.  The vCPU gets its reservation in either case.
     """
@@ -56,7 +57,7 @@ def quota(share: float | None) -> tuple[int, int] | None:
 @contextlib.contextmanager
 def _guest(host: hosts.Host, share: float | None
            ) -> Iterator[domains.Domain]:
-    """A paused guest of libvirt's with this limit."""
+    """Starts a paused guest of libvirt with this limit."""
     if not isinstance(host.maker, domains.Maker):
         raise pinned.Wrong('libvirt sets the limit: use --guests libvirt')
     found = host.maker.launch(rom.BUSY, quota=quota(share))
@@ -67,7 +68,7 @@ def _guest(host: hosts.Host, share: float | None
 
 
 def _limits(guest: domains.Domain, share: float | None) -> dict[str, str]:
-    """The limits in the kernel, by group; they are those of the option."""
+    """Checks that the limits in the kernel are the limits of the option."""
     found = {path.name: limit for path in _groups(guest)
              if (limit := _limit(path)) is not None}
     pair = quota(share)
@@ -83,7 +84,7 @@ def _limits(guest: domains.Domain, share: float | None) -> dict[str, str]:
 
 
 def _limit(group: pathlib.Path) -> str | None:
-    """Quota and period of a group; None in other hierarchies."""
+    """Returns quota and period of a group; None in other hierarchies."""
     if (file := group / 'cpu.max').exists():
         return file.read_text().strip()
     if (file := group / 'cpu.cfs_quota_us').exists():
@@ -99,7 +100,7 @@ def _groups(guest: guests.Guest) -> Iterator[pathlib.Path]:
 
 def _use(host: hosts.Host, guest: domains.Domain, share: float | None
          ) -> float:
-    """The CPUs that the threads use while they are busy and the vCPU, too."""
+    """Measures the CPUs that the threads use while all are busy."""
     name = f'emulator, {share}'
     with _busy(guest.monitor), hosts.noise([host.cpu]):
         time.sleep(1)
@@ -130,7 +131,7 @@ def _sum(threads: set[int]) -> int:
 
 @contextlib.contextmanager
 def _busy(monitor: pathlib.Path) -> Iterator[None]:
-    """Asks QEMU more than it can answer, all the time."""
+    """Asks QEMU more questions than QEMU can answer, all the time."""
     over = threading.Event()
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(str(monitor))
@@ -153,7 +154,7 @@ def _ask(line: socket.socket, over: threading.Event) -> None:
 
 
 def _look_at_workers(host: hosts.Host, guest: domains.Domain) -> None:
-    """Threads of vhost are in the group with the limit, those of KVM not."""
+    """Checks that vhost's threads are in the limited group, and KVM's not."""
     found = {}
     for thread, name in guest.threads().items():
         text = pathlib.Path(f'/proc/{thread}/cgroup').read_text()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A guest as the host sees it: its threads, and what they use."""
+"""A guest as the host sees it: its threads, and the CPU time that they use."""
 
 import abc
 import os
@@ -29,11 +29,11 @@ class Guest(abc.ABC):
 
     @abc.abstractmethod
     def resume(self) -> None:
-        """Let it run; it starts paused."""
+        """Lets the guest run; a guest starts paused."""
 
     @abc.abstractmethod
     def end(self) -> None:
-        """Kill it; nothing is left of it."""
+        """Kills the guest, so that nothing is left of it."""
 
     @property
     def is_alive(self) -> bool:
@@ -42,14 +42,14 @@ class Guest(abc.ABC):
 
     @property
     def vcpus(self) -> list[int]:
-        """The threads of its vCPUs, in their order."""
+        """Returns the threads of its vCPUs, in their order."""
         found = {int(match[1]): thread
                  for thread, name in self.own_threads().items()
                  if (match := _VCPU.fullmatch(name))}
         return [found[number] for number in sorted(found)]
 
     def own_threads(self) -> dict[int, str]:
-        """The names of the threads of QEMU."""
+        """Returns the names of the threads of QEMU."""
         return {int(path.name): _name(int(path.name)) for path
                 in pathlib.Path(f'/proc/{self.pid}/task').iterdir()}
 
@@ -64,7 +64,7 @@ class Guest(abc.ABC):
         return found
 
     def used_ns(self, vcpu: int = 0) -> int:
-        """CPU time of a vCPU since it began, to the last tick or switch."""
+        """Returns the CPU time of a vCPU, up to the last tick or switch."""
         return used_ns(self.vcpus[vcpu])
 
     def huge_pages(self) -> dict[int, int]:
@@ -78,19 +78,19 @@ class Guest(abc.ABC):
         return found
 
     def count(self, name: str) -> int:
-        """A counter of KVM's, of all its vCPUs."""
+        """Returns a counter of KVM, the sum over all vCPUs of the guest."""
         directory, = _STATISTICS.glob(f'{self.pid}-*')
         return int((directory / name).read_text())
 
 
 def used_ns(thread: int) -> int:
-    """CPU time of any thread."""
+    """Returns the CPU time of any thread."""
     text = pathlib.Path(f'/proc/{thread}/schedstat').read_text()
     return int(text.split()[0])
 
 
 def groups_of(pid: int) -> tuple[pathlib.Path, ...]:
-    """The groups that hold a guest's emulator, one above it each."""
+    """Returns the group above a guest's emulator, in each hierarchy."""
     text = pathlib.Path(f'/proc/{pid}/cgroup').read_text()
     found = []
     for line in text.splitlines():
@@ -120,4 +120,4 @@ def _threads(path: pathlib.Path) -> list[str]:
     try:
         return path.read_text().split()
     except OSError:
-        return []  # v2: the group hands its tasks on
+        return []  # v2: the group passes its tasks on

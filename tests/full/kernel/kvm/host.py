@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""This machine, what reserves on it, and what it measures."""
+"""This machine, its enforcer, and the measurements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
@@ -26,16 +26,16 @@ from tests.full.kernel.kvm import rom
 from tests.full.kernel import pinned
 
 _NOISE = 2
-#: A change gives a full budget at once: two of the longest period.
+#: After this time a change gives a full budget: two of the longest period.
 _SETTLE_SECONDS = 0.2
-#: What a vCPU runs before its share counts.
+#: The CPU time of a vCPU before its share is measured.
 _BEGUN_NS = 50_000_000
 _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.05
 
 
 class Maker(Protocol):
-    """Starts guests: by libvirt, or without."""
+    """The maker of guests, by libvirt or without libvirt."""
 
     def launch(self, work: rom.Work, vcpus: int = 1) -> guests.Guest:
         """A paused guest."""
@@ -83,14 +83,14 @@ class Host:
 
     @property
     def worst(self) -> float:
-        """Returns how far a share was off at most."""
+        """Returns the largest error of a share."""
         return max((abs(found - wanted) for _, wanted, found in self.shares),
                    default=0.0)
 
     @contextlib.contextmanager
     def guest(self, work: rom.Work = rom.BUSY, vcpus: int = 1
               ) -> Iterator[guests.Guest]:
-        """A paused guest that has no reservation yet."""
+        """Starts a paused guest that has no reservation yet."""
         found = self.maker.launch(work, vcpus)
         try:
             yield found
@@ -99,7 +99,7 @@ class Host:
 
     @contextlib.contextmanager
     def boot(self) -> Iterator[tuple[plain.Plain, pathlib.Path]]:
-        """A paused guest that boots Linux, and its console."""
+        """Starts a paused guest that boots Linux, with a console."""
         if not isinstance(self.maker, plain.Maker):
             raise pinned.Wrong('Linux is booted without libvirt only')
         found, console = self.maker.boot()
@@ -109,13 +109,13 @@ class Host:
             found.end()
 
     def noise(self) -> contextlib.AbstractContextManager[None]:
-        """Busy ordinary tasks on each CPU."""
+        """Runs busy ordinary tasks on each CPU."""
         return noise(self.cpus)
 
     def apply(self, guest: guests.Guest, runtime_us: int, period_us: int,
               *cpus: int, unreserved: tuple[int, ...] = ()
               ) -> claims.RTClaim:
-        """Reserve for a guest; it is held at once."""
+        """Reserves for a guest, and checks that the kernel holds it."""
         held = dataclasses.replace(
             pinned.claim(runtime_us, period_us, *(cpus or (self.cpu,))),
             unreserved=unreserved)
@@ -126,7 +126,7 @@ class Host:
 
     def check(self, name: str, wanted: Mapping[guests.Guest, float],
               unreserved: tuple[int, ...] = ()) -> None:
-        """The shares of all vCPUs of these guests over the same time.
+        """Measures the shares of all vCPUs of these guests over the same time.
 
         Beside busy tasks on each CPU.
 
@@ -145,7 +145,7 @@ class Host:
                           f'{name}: {share} instead of {wanted[guest]}')
 
     def measure(self, threads: Sequence[int]) -> list[float]:
-        """Parts of a CPU that threads use from now on."""
+        """Returns the parts of a CPU that threads use from now on."""
         return measure(threads, self._seconds)
 
     def rate(self, guest: guests.Guest, counter: str) -> float:
@@ -158,7 +158,7 @@ class Host:
 
 
 def measure(threads: Sequence[int], seconds: float) -> list[float]:
-    """Parts of a CPU that threads use for *seconds* from now on."""
+    """Returns the parts of a CPU that threads use in *seconds* from now on."""
     with punctual():
         time.sleep(_SETTLE_SECONDS)
         begin = time.monotonic_ns()
@@ -171,11 +171,11 @@ def measure(threads: Sequence[int], seconds: float) -> list[float]:
 
 
 def wait_until_busy(threads: Sequence[int]) -> None:
-    """Wait until QEMU has begun to run each vCPU.
+    """Waits until QEMU has begun to run each vCPU.
 
-    Its main loop resumes them, which is an ordinary task and holds QEMU's big
-    lock: beside busy tasks, on what reservations leave of a CPU, that may
-    take seconds.
+    QEMU's main loop resumes the vCPUs.  The main loop is an ordinary task, and
+    holds QEMU's big lock.  Beside busy tasks it gets only the CPU time that
+    reservations leave, so this may take seconds.
     """
     begun = {thread: guests.used_ns(thread) + _BEGUN_NS
              for thread in threads}
@@ -188,7 +188,7 @@ def wait_until_busy(threads: Sequence[int]) -> None:
 
 @contextlib.contextmanager
 def noise(cpus: Sequence[int]) -> Iterator[None]:
-    """Busy ordinary tasks on each of *cpus*."""
+    """Runs busy ordinary tasks on each of *cpus*."""
     running = [busy.Busy({cpu}, 3600) for cpu in cpus for _ in range(_NOISE)]
     try:
         yield
@@ -198,19 +198,19 @@ def noise(cpus: Sequence[int]) -> Iterator[None]:
 
 
 def cells_of(cpus: tuple[int, ...]) -> list[frozenset[int]]:
-    """One cell of all CPUs where the kernel knows none."""
+    """Returns the CPUs of each cell; one cell if the kernel knows none."""
     return nodes.cells() or [frozenset(cpus)]
 
 
 def _spare(cpus: tuple[int, ...]) -> tuple[int, ...]:
-    """The first of each cell, unless they are all."""
+    """Returns the first CPU of each cell, unless these are all CPUs."""
     first = tuple(min(cell) for cell in cells_of(cpus))
     return first if len(first) < len(cpus) else ()
 
 
 @contextlib.contextmanager
 def punctual() -> Iterator[None]:
-    """Wait for none but SCHED_DEADLINE: both looks are in one phase."""
+    """Waits for SCHED_DEADLINE only: both readings are in one phase."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     try:
         yield

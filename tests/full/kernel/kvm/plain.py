@@ -2,7 +2,7 @@
 
 """Guests without libvirt, in groups as libvirt makes them.
 
-They start at once where libvirtd takes minutes.
+Such guests start at once, where libvirtd takes minutes.
 """
 
 import json
@@ -27,15 +27,15 @@ _QEMU = ('qemu-system-x86_64 -S -nodefaults -no-user-config -display none '
          '-object iothread,id=iothread1 '
          '-netdev tap,id=net,script=no,downscript=no,vhost=on '
          '-device virtio-net-pci,netdev=net')
-#: Of a kernel that boots: nothing that leaves guest mode often, which is slow
-#: where virtualization is emulated.
+#: The command line of a kernel that boots: without features that often leave
+#: guest mode, which is slow if virtualization is emulated.
 _FEW_EXITS = 'acpi=off pci=off mitigations=off tsc=reliable'
 _ACCELERATORS = {'kvm': '-accel kvm -cpu host',
                  'tcg': '-accel tcg,thread=multi,tb-size=32'}
 
 
 class Monitor:
-    """QEMU's own, by its machine protocol."""
+    """The errors of QEMU's machine protocol."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -86,7 +86,7 @@ class Plain(guest.Guest):
 
 
 class Maker(machines.Machines):
-    """Starts guests; it needs no network, no daemon, no disk."""
+    """Starts guests, which need no network, no daemon and no disk."""
 
     def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...],
                  accelerator: str) -> None:
@@ -106,7 +106,7 @@ class Maker(machines.Machines):
             vcpus, '-bios', str(rom.assemble(work, self._directory)))
 
     def start_with(self, vcpus: int, *words: str) -> Plain:
-        """A paused guest with these words of QEMU's."""
+        """Starts a paused guest with these words for QEMU."""
         number = next(self._numbers)
         name = f'qemu-{number}-plain.libvirt-qemu'
         domains = tuple(self._make(top, name) for top in self.tops)
@@ -132,7 +132,7 @@ class Maker(machines.Machines):
         return Plain(qemu, monitor, domains)
 
     def boot(self) -> tuple[Plain, pathlib.Path]:
-        """A paused guest that boots Debian's kernel, and its console."""
+        """Starts a paused guest that boots Debian's kernel, with a console."""
         busybox = pathlib.Path(shutil.which('busybox') or '')
         scratch = self._directory / f'boot-{next(self._numbers)}'
         scratch.mkdir()
