@@ -47,13 +47,15 @@ _PHRASES = (
     (r'\bshall (have|get|be)\b', '"should", or "must" for a rule'),
     (r'\bon which nothing runs that\b', '"that runs nothing that"'),
     (r'\bstays? made\b', '"are not undone"'),
-    (r'\b(one|smaller|larger) of both\b', '"of the two"'),
     (r'\bthe part of nova-rt\b', '"nova-rt\'s part of ..."'),
     (r'\bkeeps no (period|promise)\b', '"does not keep"'),
     (r'\bwants? all the time\b', '"always wants the CPU"'),
     (r'\bsays so on standard error\b', '"prints a notice on ..."'),
     (r', of which otherwise\b', '"instead of ... a day"'),
     (r'\b(has|have) (it|them) in (ERROR|state)\b', '"its state is ..."'),
+    (r'\b(one|smaller|larger|amounts) of both\b', '"of the two"'),
+    (r'\b([Uu]p to|[Aa]fter|[Ii]n|[Oo]f|[Ff]or) so many\b', '"this many"'),
+    (r'\bnobody knows any more\b', '"is no longer known"'),
 )
 #: Names that hide the type of what they name.
 _EMPTY_NAMES = frozenset({'found', 'held', 'look', 'seen'})
@@ -83,7 +85,8 @@ def _matches(phrase: str) -> list[str]:
 def _names(tree: ast.AST) -> Iterator[ast.Name | ast.arg]:
     """Yields parameters and local variables, but no fields of classes."""
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.Lambda):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef
+                      | ast.Lambda):
             for node in ast.walk(function):
                 if (isinstance(node, ast.arg) and node.arg in _EMPTY_NAMES
                         or isinstance(node, ast.Name)
@@ -98,6 +101,11 @@ class EnglishTest(unittest.TestCase):
         for phrase, instead in _PHRASES:
             with self.subTest(instead):
                 self.assertEqual([], _matches(phrase))
+
+    def test_names_of_coroutines_count(self):
+        for kind in ('def', 'async def'):
+            tree = ast.parse(f'{kind} read(seen):\n    found = seen\n')
+            self.assertEqual(2, len(list(_names(tree))), kind)
 
     def test_names_say_what_they_hold(self):
         self.assertEqual([], [

@@ -6,7 +6,7 @@ The product's own enforcer gives a busy guest another reservation, again and
 again: up and down, with shorter and longer periods, on its pCPU and to another
 one.  Meanwhile the CPU time and the deadline of every vCPU are sampled: at a
 new deadline a period begins.  No window of five periods in a row may have less
-than 0.98 of the smaller of both reservations, and the neighbour keeps its own.
+than 0.98 of the smaller reservation, and the neighbour keeps its own.
 As root::
 
     python -m tests.full.kernel.changes --count 200 --seed 7
