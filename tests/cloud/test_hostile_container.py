@@ -91,8 +91,8 @@ class HostileContainerTestCase(base.CloudTestCase):
         while len(turns.idle) < FEWEST_TURNS or (
                 turns.taken(slower) and len(turns.idle) < MOST_TURNS):
             turns.idle.append(self.company.window(WINDOW_S))
-            tries = attacker.obey(*words)
-            self.assertEqual([], [line for line in tries
+            attempts = attacker.obey(*words)
+            self.assertEqual([], [line for line in attempts
                                   if line.endswith(': done')])
             turns.hostile.append(self.company.window(WINDOW_S))
             attacker.calm()

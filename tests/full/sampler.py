@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks at the kernel's budgets of both nodes, ten times a second.
+"""Reads the kernel's budgets of both nodes, ten times a second.
 
-On RT_GROUP_SCHED a budget holds on every pCPU: the sum over the guests is
-what is handed out of each of them.
+On RT_GROUP_SCHED a budget holds on every pCPU: each pCPU gives away the sum
+over the guests.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ INTERVAL = 0.1
 
 
 class Sampler:
-    """A thread that looks until the with-block ends.
+    """A thread that reads the budgets until the with-block ends.
 
     :ivar samples: how often it looked
     :ivar highest: ppm of each pCPU, the most seen, by node
@@ -56,7 +56,7 @@ class Sampler:
 
 
 def handed_out(node: computes.Node) -> int:
-    """ppm of each pCPU that the guests of a node hold."""
+    """Returns the ppm of each pCPU that the guests of a node hold."""
     machine = cleanup.CGROUPS / 'cpu' / node.group / 'machine'
     return sum(map(_ppm, machine.glob('*')))
 

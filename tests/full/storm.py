@@ -22,7 +22,7 @@ AT_ONCE = {'lxc': 4, 'qemu': 3}
 RAM_MIB = 96
 PATIENCE = 120
 _INTERVAL = 0.25
-# Of who was refused because a service is down, until the next request.
+# How long a client waits after a refusal because a service is down.
 _PAUSE = 1.0
 
 
@@ -41,7 +41,7 @@ class Outcome:
 
 
 class Nova:
-    """The compute API, by plain requests: cheap, and safe in threads."""
+    """The compute API by plain requests, cheap and safe in threads."""
 
     def __init__(self, cloud: settings.Settings) -> None:
         admin = v3.Password(
@@ -78,8 +78,8 @@ class Nova:
     def ready(self) -> bool:
         """Returns whether all its services are up, and all hosts take servers.
 
-        nova-compute takes none from when it loses libvirt to when it next
-        needs it, which is in its next audit.
+        After nova-compute loses libvirt, it takes no servers until it next
+        needs libvirt, which is in its next audit.
         """
         services = self._compute.get('/os-services').json()['services']
         closed = self._placement.get(
@@ -115,7 +115,7 @@ class Nova:
             return
 
     def state(self, server: str) -> str | None:
-        """'' once it runs, what is wrong with it, None while it is built."""
+        """Returns '' once it runs, None before, else what is wrong."""
         found = self.show(server)
         if found is None:
             return 'it is gone'
@@ -128,7 +128,7 @@ class Nova:
 
 
 def until(look: Callable[[], str | None], patience: float) -> str | None:
-    """Poll until there is an answer, through services that are down."""
+    """Polls until there is an answer, even while services are down."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         try:
@@ -158,11 +158,11 @@ class Storm:
 
     @property
     def done(self) -> int:
-        """Servers that have come and gone, or failed to."""
+        """The servers that have come and gone, or failed to."""
         return len(self._found)
 
     def run(self, count: int) -> Outcome:
-        """Create and delete *count* servers, the same number on each node."""
+        """Creates and deletes *count* servers, as many on each node."""
         self._left = dict.fromkeys(self._flavors, count // len(self._flavors))
         self._found = []
         started = time.monotonic()
@@ -182,7 +182,7 @@ class Storm:
             return self._left[guest] >= 0
 
     def _work(self, guest: str) -> None:
-        """Note what went wrong with each server, '' for nothing."""
+        """Notes what went wrong with each server; '' for nothing."""
         while self._take(guest):
             try:
                 trouble = self._one(guest)

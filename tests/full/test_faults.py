@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""kill -9 of each service in the middle of a storm: nothing is lost."""
+"""Kills each service (SIGKILL) in the middle of a storm: no loss."""
 
 import os
 import signal
@@ -14,14 +14,14 @@ from tests.full import base
 from tests.full import sampler
 from tests.full import storm
 
-#: All that are there at once fit the pool of their node.
+#: All servers that exist at one time fit into the pool of their node.
 RUNTIME_US = {'lxc': '10000', 'qemu': '5000'}
 PERIOD_US = '100000'
 SERVERS = 16
-#: Servers that have come or gone when the service is killed.
+#: How many servers have come or gone when the service is killed.
 EARLY = 3
-#: Longer than the longest request to a service that is no more; what hangs
-#: then is swept away.
+#: Longer than the longest request to a service that was killed; servers that
+#: hang then are removed.
 PATIENCE = 45
 
 
@@ -80,7 +80,7 @@ class FaultsTestCase(base.FullTestCase):
         self.assert_clean()
         self._assert_consistent()
         self.eventually('all hosts take servers', self.nova.ready)
-        # And the cloud works: all of a small storm come and go.
+        # The cloud also works: all servers of a small storm come and go.
         calm = storm.Storm(self.nova, self.flavors).run(2)
         self.assertEqual((2, ()), (calm.ran, calm.failed))
         self.assert_clean()
@@ -93,14 +93,14 @@ class FaultsTestCase(base.FullTestCase):
             name].pid(self.cloud) is None)
 
     def _assert_consistent(self) -> None:
-        """Nova's next audits may have to put right what the fault left."""
+        """Nova's next audits may have to correct what the fault left."""
         deadline = time.monotonic() + base.PATIENCE
         while found := base.differences():
             if time.monotonic() > deadline:
                 self.fail(found)
 
     def _sweep(self) -> None:
-        """Delete what the fault left, as an operator would."""
+        """Deletes what the fault left, as an operator would."""
         deadline = time.monotonic() + base.PATIENCE
         while left := self.nova.servers():
             if time.monotonic() > deadline:

@@ -18,7 +18,7 @@ class HeatTestCase(base.FullTestCase):
         self.addCleanup(self.assert_clean)
 
     def stack(self, name: str, parameters: str = '') -> base.host.Server:
-        """Create a stack from the template of its name; its one server."""
+        """Creates a stack from a template; returns its only server."""
         self.addCleanup(client.run, f'stack delete --yes --wait {name}')
         path = HOT / f'{name}.yaml'
         self.openstack(f'stack create --wait -t {path} {parameters} {name}')
@@ -43,7 +43,7 @@ class HeatTestCase(base.FullTestCase):
     def test_no_room_rolls_back(self):
         self.flavor('flavor_rt1', '--property hw:cpu.rt_runtime_us=100000 '
                     '--property hw:cpu.rt_period_us=150000')
-        # Its hint makes that 80 % of a CPU, more than the node has.
+        # Its hint makes this 80 % of a CPU, more than the node has.
         answer = client.run(
             f'stack create --wait --enable-rollback -t {HOT / "both.yaml"} '
             '--parameter flavor=flavor_rt1 full')

@@ -23,7 +23,8 @@ _ROOT = pathlib.Path(__file__).parents[2]
 _PAGE = (_ROOT / 'doc/source/install/kolla.rst').read_text()
 _KOLLA = os.environ.get('NOVA_RT_KOLLA', '')
 _PASTE = pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini'
-#: What Kolla-Ansible computes elsewhere, and the container does not need.
+#: Values that Kolla-Ansible computes elsewhere and the container does not
+#: need.
 _GIVEN = '''
 kolla_container_engine: docker
 nova_cell_compute_group: compute

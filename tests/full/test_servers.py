@@ -44,7 +44,7 @@ class ServersTestCase(base.FullTestCase):
         self.assert_reserved(server, 40_000, 200_000)
 
     def test_both_nodes_at_once(self):
-        """Neither touches what is the other's."""
+        """An operation on one server does not change the other server."""
         self.flavor('flavor_rt1', RT1)
         container = self.server('rt4', '--flavor flavor_rt1')
         machine = self.server(

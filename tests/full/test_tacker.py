@@ -32,7 +32,7 @@ class TackerTestCase(base.FullTestCase):
 
     def onboarded(self, sample: str, folder: str = 'package',
                   **replaced: str) -> str:
-        """The id of the descriptor."""
+        """On-boards a sample; returns the id of the descriptor."""
         onboarded = self.tacker.onboard(package.packed(
             sample, base.IMAGES['lxc'], folder,
             {old.strip('_'): new for old, new in replaced.items()}))
@@ -54,7 +54,7 @@ class TackerTestCase(base.FullTestCase):
         return vnf
 
     def servers(self, vnf: str) -> list[base.host.Server]:
-        """Its servers, as the host has them."""
+        """Returns its servers, as the host has them."""
         nova = storm.Nova(self.cloud)
         shown = map(nova.show, self.tacker.servers(vnf))
         return [self.running(server['name']) for server in shown if server]
@@ -70,7 +70,8 @@ class TackerTestCase(base.FullTestCase):
         self.assert_all_reserved(self.vnf('sol001-hints'), 1, 60_000, 100_000)
 
     def test_heal(self):
-        # Heat makes the new server before it ends the old one: both must fit.
+        # Heat makes the new server before it ends the old one, so both must
+        # fit.
         vnf = self.vnf('sol001-hints', 30_000)
         self.assert_all_reserved(vnf, 1, 30_000, 100_000)
         before = self.tacker.servers(vnf)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Virtual machines as libvirt lays them out, of busy processes.
+"""Virtual machines of busy processes as libvirt lays them out.
 
-Each vCPU is a process: libvirt has a thread there, which makes no difference
-to groups and scheduling.
+Each vCPU is a process. libvirt has a thread in the place of the process, which
+makes no difference to groups and scheduling.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class Machine:
         for each, own in zip((self.emulator, *self.vcpus), paths.values(),
                              strict=True):
             for domain, path in zip(domains, own, strict=True):
-                if v2:  # a thread only moves within its domain
+                if v2:  # A thread moves only within its domain.
                     (domain / 'cgroup.procs').write_text(str(each.pid))
                 name = 'cgroup.threads' if v2 else 'tasks'
                 (path / name).write_text(str(each.pid))
@@ -51,7 +51,7 @@ class Machine:
         return self.emulator.pid
 
     def cpuset(self, number: int) -> str:
-        """Returns what the group of a vCPU is kept on."""
+        """Returns the CPUs that the group of a vCPU is kept on."""
         for path in self._paths:
             file = path / 'cpuset.cpus'
             if path.name == f'vcpu{number}' and file.exists():
@@ -59,7 +59,7 @@ class Machine:
         raise LookupError(f'vcpu{number} has no cpuset')
 
     def end(self) -> None:
-        """Kill all, and remove the groups."""
+        """Kills all processes, and removes the groups."""
         for each in (*self.vcpus, self.emulator):
             each.kill()
         for path in self._paths:
@@ -71,7 +71,7 @@ class Machines(guests.Guests):
 
     def machine(self, cpus: tuple[int, ...], seconds: float = 3600
                 ) -> Machine:
-        """One with a vCPU for each of *cpus*, pinned as libvirt does."""
+        """Starts one with a vCPU for each of *cpus*, pinned as by libvirt."""
         name = f'qemu-{next(self._numbers)}-pinned.libvirt-qemu'
         domains = tuple(self._make(top, name) for top in self.tops)
         groups = ['emulator', *(f'vcpu{number}' for number
@@ -92,7 +92,7 @@ class Machines(guests.Guests):
 
 
 def remove(path: pathlib.Path) -> None:
-    """rmdir as soon as the last task is gone.
+    """Removes a group as soon as its last task is gone.
 
     :raises TimeoutError: it does not go
     """

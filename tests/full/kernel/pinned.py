@@ -45,16 +45,16 @@ _SECONDS = 4.0
 #: A change gives a full budget at once: two of the longest period.
 _SETTLE_SECONDS = 0.2
 _NOBODY = 65534
-#: Enough to tell nine tenths of a share from all of it.
+#: Enough to distinguish nine tenths of a share from the whole share.
 _SHORT_SECONDS = 5.0
 _SERVER = pathlib.Path('/sys/kernel/debug/sched/fair_server')
 _RUNTIME = pathlib.Path('/proc/sys/kernel/sched_rt_runtime_us')
-#: Between a release and the next reservation.
+#: The time between a release and the next reservation.
 _GAPS = (0.0, 0.0, 0.02, 0.05, 0.07, 0.1, 0.2, 1.0, 0.0, 0.0, 3.0, 0.0)
 
 
 class Wrong(Exception):
-    """The kernel, or the product, does not do what it shall."""
+    """The kernel, or the product, does not do what it must."""
 
 
 class Host:
@@ -85,7 +85,7 @@ class Host:
 
     @contextlib.contextmanager
     def guest(self, *cpus: int) -> Iterator[machines.Machine]:
-        """A virtual machine that has no reservation yet."""
+        """Starts a virtual machine that has no reservation yet."""
         found = self.machines.machine(cpus or (self.cpu,))
         try:
             yield found
@@ -95,7 +95,7 @@ class Host:
 
     @contextlib.contextmanager
     def noise(self, seconds: float = 3600) -> Iterator[None]:
-        """Busy ordinary tasks on each CPU."""
+        """Runs busy ordinary tasks on each CPU."""
         running = [busy.Busy({cpu}, seconds) for cpu in self.cpus
                    for _ in range(_NOISE)]
         try:
@@ -110,7 +110,7 @@ class Host:
 
     def check_all(self, name: str, wanted: dict[machines.Machine, float],
                   seconds: float = _SECONDS) -> None:
-        """The shares of first vCPUs, all over the same time."""
+        """Checks the shares of the first vCPUs, all over the same time."""
         shares = self.shares([guest.vcpus[0] for guest in wanted], seconds)
         self.found[name] = shares
         for share, right in zip(shares, wanted.values(), strict=True):
@@ -120,9 +120,9 @@ class Host:
     @staticmethod
     def shares(vcpus: Sequence[busy.Busy], seconds: float,
                settle_seconds: float = _SETTLE_SECONDS) -> list[float]:
-        """Returns what each vCPU gets of a CPU, all over the same time.
+        """Returns the part of a CPU of each vCPU, all over the same time.
 
-        Beside busy tasks on each CPU.
+        Busy tasks run on each CPU meanwhile.
         """
         def measure() -> list[float]:
             begin = time.monotonic_ns()
@@ -140,7 +140,7 @@ class Host:
 
 @contextlib.contextmanager
 def punctual() -> Iterator[None]:
-    """Wait for none but SCHED_DEADLINE: both looks are in one phase."""
+    """Waits for SCHED_DEADLINE only: both readings are in one phase."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     try:
         yield
@@ -166,7 +166,7 @@ def probe(host: Host) -> None:
 
 
 def share(host: Host) -> None:
-    """Several periods, one after the other, beside ordinary tasks."""
+    """Tests several periods, one after the other, beside ordinary tasks."""
     with host.noise(), host.guest() as guest:
         for runtime, period in ((30_000, 100_000), (60_000, 100_000),
                                 (6_000, 10_000), (2_000, 10_000)):
@@ -177,7 +177,10 @@ def share(host: Host) -> None:
 
 
 def two_on_one(host: Host) -> None:
-    """Their turns in a period change; the ends of it are cut off."""
+    """Two guests on one pCPU change the order of their turns in a period.
+
+    The ends of a measurement therefore cut off a part of a period.
+    """
     with host.noise(), host.guest() as first, host.guest() as second:
         ppm = min(450_000, host.enforcer.capacity().ppm // 2)
         each = claim(ppm // 50, 20_000, host.cpu)
@@ -189,7 +192,7 @@ def two_on_one(host: Host) -> None:
 
 
 def resize(host: Host) -> None:
-    """Keeps policy and pCPU through each change, while it is busy."""
+    """A guest keeps policy and pCPU through each change, while it is busy."""
     with host.noise(), host.guest() as guest:
         for runtime in (30_000, 50_000, 10_000):
             held = claim(runtime, 100_000, host.cpu)
@@ -203,7 +206,7 @@ def resize(host: Host) -> None:
 
 
 def refusal(host: Host) -> None:
-    """One that does not fit leaves nothing, and others as they were."""
+    """A reservation that does not fit leaves nothing, and others unchanged."""
     ppm = host.enforcer.capacity().ppm
     most = claim(ppm // 10, 100_000, *host.cpus)
     with host.guest(*host.cpus) as full, host.guest() as late:
@@ -223,7 +226,7 @@ def refusal(host: Host) -> None:
 
 
 def asleep(host: Host) -> None:
-    """Nothing is lost of threads that sleep, as those of a paused guest."""
+    """No bandwidth is lost if threads sleep, as in a paused guest."""
     ppm = host.enforcer.capacity().ppm
     most = claim(ppm // 10, 100_000, host.cpu)
     for _ in range(2 * len(host.cpus)):
@@ -262,14 +265,14 @@ def again(host: Host) -> None:
             expect(host.enforcer.holds(guest.pid, held), f'{held} not held')
             host.check(f'{number}: again after {gap} s', guest,
                        held.reservation.runtime_us / 100_000, 1.0)
-            # Another phase of its period each time.
+            # Each time, the vCPU is in another phase of its period.
             time.sleep(number * 0.007)
             host.enforcer.release(guest.pid)
             time.sleep(gap)
 
 
 def given_up(host: Host) -> None:
-    """A vCPU that nobody can cure takes the room of no other.
+    """A vCPU that nobody can cure takes no room from others.
 
     Its deadline is hours away: its period was 4 s when the kernel made it
     pay for what it had overrun by 2 us each.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Budgets taken at the moments at which kernels were seen to die of it.
+"""Takes budgets at the moments at which kernels have died of it.
 
-Each round starts a busy container, gives it a budget, changes it, and takes
-it while a timer of the kernel may still stand.  Every second round runs with
-HRTICK on, where the kernel has it: shorter runtimes are allowed then.  As
-root, on a host that may die::
+Each round starts a busy container, gives it a budget, changes the budget, and
+takes the budget while a timer of the kernel may still be pending.  If the
+kernel has HRTICK, it is on in every second round: shorter runtimes are allowed
+then.  As root, on a host that may die::
 
     python -m tests.full.kernel.releases --rounds 100
 """
@@ -33,7 +33,7 @@ _PATIENCE_SECONDS = 30
 
 
 class Wrong(Exception):
-    """A sentence about a state that must not be."""
+    """A sentence about a state that must not occur."""
 
 
 class Round:
@@ -49,7 +49,7 @@ class Round:
         self._top = machine.tops[0]
 
     def apply(self, runtime_ms: float, period_ms: float) -> None:
-        """A budget, in ms.
+        """Gives a budget, in ms.
 
         :raises KernelError: it is refused
         """
@@ -57,7 +57,7 @@ class Round:
             round(runtime_ms * 1000), round(period_ms * 1000), _CPU))
 
     def refuses(self, runtime_ms: float, period_ms: float) -> None:
-        """:raises Wrong: such a budget is granted"""
+        """Checks that such a budget is refused."""
         try:
             self.apply(runtime_ms, period_ms)
         except exception.KernelError:
@@ -65,14 +65,14 @@ class Round:
         raise Wrong(f'{runtime_ms} ms is granted, which is dangerous here')
 
     def restart(self) -> None:
-        """Forget what the groups have had."""
+        """Forgets the budgets that the groups have had."""
         self.host = hosts.Host.find()
 
     def release(self) -> None:
         self.host.enforcer.release(self.guest.pid)
 
     def end(self) -> None:
-        """:raises Wrong: the kernel holds a budget once all is gone"""
+        """Checks that the kernel holds no budget once all groups are gone."""
         self.guest.kill()
         self.guest.remove()
         self.host.enforcer.settle()
@@ -82,7 +82,7 @@ class Round:
         self._outlast()
 
     def _outlast(self) -> None:
-        """:raises Wrong: the kernel keeps the group, as a task never ends"""
+        """Checks that no group stays because a task of it never ends."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while guests.dying(self._top):
             if time.monotonic() > end:
@@ -100,7 +100,7 @@ def below_tick(one: Round) -> None:
 
 
 def shorter(one: Round) -> None:
-    """The timer stands at the end of the longer period that was."""
+    """The timer is set to the end of the earlier, longer period."""
     one.apply(100, 1000)
     time.sleep(1.2)
     one.apply(5, 50)
@@ -108,7 +108,7 @@ def shorter(one: Round) -> None:
 
 
 def thrice(one: Round) -> None:
-    """Three changes in a row, as a random run died of."""
+    """Three changes in a row, of which a kernel died in a random run."""
     for runtime, period in ((60, 200), (25, 500), (10, 200)):
         one.apply(runtime, period)
         time.sleep(.3)
@@ -116,7 +116,7 @@ def thrice(one: Round) -> None:
 
 
 def forgotten(one: Round) -> None:
-    """Another process takes what was made shorter just before."""
+    """Another process takes a budget right after its period was shortened."""
     one.apply(100, 1000)
     time.sleep(1.2)
     one.apply(5, 50)
@@ -125,7 +125,7 @@ def forgotten(one: Round) -> None:
 
 
 def orphan(one: Round) -> None:
-    """The guest is killed while throttled, and its group stays."""
+    """The guest is killed while it is throttled, and its group stays."""
     one.apply(100, 1000)
     time.sleep(.25)
     one.guest.kill()
@@ -133,7 +133,7 @@ def orphan(one: Round) -> None:
 
 
 def ending(one: Round) -> None:
-    """Some of its tasks are about to end, and throttled, when it is taken."""
+    """Some throttled tasks are about to end when their budget is taken."""
     one.apply(5, 500)
     time.sleep(1.2)
     one.release()
@@ -142,13 +142,13 @@ def ending(one: Round) -> None:
 CASES: dict[str, Callable[[Round], None]] = {
     'below a tick': below_tick, 'shorter': shorter, 'thrice': thrice,
     'forgotten': forgotten, 'orphan': orphan, 'ending': ending}
-#: What runs in the guests of a case, if it is not one busy task.
+#: The program in the guests of a case, if it is not one busy task.
 _PROGRAMS = {'ending': (4, guests.ENDING)}
 
 
 @contextlib.contextmanager
 def hrtick(on: bool) -> Iterator[None]:
-    """The features of the scheduler, put back afterwards."""
+    """The features of the scheduler, which are restored afterwards."""
     path = next((pathlib.Path(name) for name in ticks.FEATURES
                  if os.path.exists(name)), None)
     names = ('HRTICK', 'HRTICK_DL')
@@ -167,7 +167,7 @@ def hrtick(on: bool) -> Iterator[None]:
 
 
 def campaign(rounds: int, cases: Sequence[str]) -> dict[str, object]:
-    """The report: rounds of the *cases*, and what was wrong."""
+    """Returns the report: the rounds of the *cases*, and what was wrong."""
     machine = guests.Guests()
     wrong: list[str] = []
     start = time.monotonic()

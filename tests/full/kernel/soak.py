@@ -39,16 +39,16 @@ PERIODS_MS = (10, 20, 50, 100, 200, 500)
 PER_CENT = (5, 10, 20, 30, 45)
 WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
            'restart': 8, 'killed': 12}
-#: Of all operations, in per cent; most of the time goes there.
+#: Of all operations, in per cent; most of the time is spent on these.
 _MEASURED = 4
-#: So many guests fill a pCPU.
+#: This many guests fill a pCPU.
 _MOST_GUESTS = 4
-#: After so many operations it tells what it has come to.
+#: After this number of operations the run prints its results.
 _TOLD = 50
-#: For a change to be in force: two of the longest period.
+#: After this time a change is in force: two of the longest period.
 _SETTLE_SECONDS = 1.0
-#: A multiple of all periods, in which a runtime that other guests move over
-#: one of its ends is little: at most 250 ms, and 45 ms were seen.
+#: A multiple of all periods.  Compared with it, a runtime that other guests
+#: move over one of its ends is short: at most 250 ms, and 45 ms were seen.
 _MEASURE_SECONDS = 40.0
 _TOLERANCE = 0.02
 _NOISE_PPM = 20
@@ -80,7 +80,7 @@ class Soak:
             1 if self.interface.replicated else len(_cpus()))
 
     def restart(self) -> None:
-        """A new nova-compute: it knows nothing and reconciles."""
+        """Starts a new nova-compute, which knows nothing and reconciles."""
         found = hosts.Host.find()
         self.interface, self.enforcer = found.interface, found.enforcer
         reconcile.Reconciler(self.enforcer).run([
@@ -91,7 +91,7 @@ class Soak:
             [guest.pid for guest in (*self.claims, *self.free)])
 
     def step(self) -> None:
-        """One operation, and a look at the kernel after it."""
+        """Does one operation, and checks the kernel after it."""
         kind = self.chosen.choices(
             *zip(*self.weights.items(), strict=True))[0]
         self.counts[kind] += 1
@@ -152,7 +152,7 @@ class Soak:
             self.enforcer.release(guest.pid)
 
     def _end(self) -> None:
-        """Removes a group as libvirt does, so that its budget goes too."""
+        """Removes a group as libvirt does, so that its budget goes, too."""
         guest = self._any([*self.claims, *self.free])
         if guest is not None:
             self._forget(guest)
@@ -162,7 +162,7 @@ class Soak:
             self.enforcer.settle()
 
     def _orphan(self) -> None:
-        """A group without tasks is left, with its budget."""
+        """Leaves a group without tasks, with its budget."""
         guest = self._any(self.claims)
         if guest is not None:
             self._forget(guest)
@@ -176,7 +176,7 @@ class Soak:
         self.restart()
 
     def _killed(self) -> None:
-        """The process is killed in the middle of a change."""
+        """Kills the process in the middle of a change."""
         guest = self._any(self.claims)
         if guest is None:
             return
@@ -233,7 +233,7 @@ class Soak:
             // held.period_us for held in left if held)
 
     def _room(self) -> list[str]:
-        """Returns who holds what, for a person."""
+        """Returns who holds which budget, for a person."""
         top = self.machine.tops[0]
         return [f'{guests.dying(top)} removed groups are counted',
                 *(f'{path.name} holds {held}' for path in
@@ -251,7 +251,7 @@ class Soak:
             self.free.remove(guest)
 
     def finish(self) -> bool:
-        """Ends all; returns whether the kernel holds nothing of ours then."""
+        """Ends all guests; returns whether the kernel then holds nothing."""
         for guest in [*self.claims, *self.free, *self.left]:
             self._forget(guest)
             guest.kill()
@@ -267,7 +267,7 @@ class Soak:
         return held is None
 
     def summary(self, released: bool = False) -> summary.Summary:
-        """Returns what it has come to."""
+        """Returns the results so far."""
         return summary.Summary(
             os.uname().release, self.interface.name, self.seed,
             self.counts.total() - self.counts['refused'],
@@ -295,13 +295,14 @@ def main(argv: list[str]) -> int:
                              f'{_MEASURE_SECONDS:g} s (default: %(default)s)')
     args = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
-    # The busy ordinary tasks are to be in the guests' way, not in ours.
+    # The busy ordinary tasks must delay the guests, but not this process.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     soak = Soak(args.seed, args.measured, args.guests)
     for number in range(args.operations):
         soak.step()
         if not (number + 1) % _TOLD:
-            # All that is left where the time is over, or the host dead.
+            # This is all that is left if the time is over, or the host is
+            # dead.
             soak.tell('so far:', soak.summary().sentence)
     found = soak.summary(soak.finish())
     print(found.as_json())

@@ -36,11 +36,11 @@ from tests.full.kernel import pinned
 _CAP = 950_000
 _PERIOD_US = 100_000
 _SECONDS = 5.0
-#: The longest period of a neighbour: what its answer may take.
+#: The longest period of a neighbour, which its answer may take.
 _LATEST_MS = 100
 _WORK_MS = 15
-#: Works in each period, and at SIGTERM prints its longest answer in ms since
-#: SIGUSR1: as an ordinary process it may have fallen behind.
+#: Works in each period.  At SIGTERM it prints its longest answer in ms since
+#: SIGUSR1, because it may have fallen behind earlier, as an ordinary process.
 _WORKER = '''
 import signal, sys, time
 work, period = float(sys.argv[1]), float(sys.argv[2])
@@ -84,8 +84,8 @@ class Guest:
             _WORK_MS / 100 if self.works else self.per_cent / 100)
 
 
-#: The cases of three servers come from a look at the field; the first bound
-#: is what a server alone must get beside ordinary work.
+#: The cases of three servers come from other projects; the first bound is what
+#: a server alone must get beside ordinary work.
 CASES: Mapping[str, Sequence[Guest]] = {
     'alone': (Guest(30, True, least=0.80),),
     'hard': (Guest(30), Guest(40), Guest(20, works=True)),
@@ -110,7 +110,7 @@ class Worker:
         self._process.stdout.readline()
 
     def begin(self) -> None:
-        """Forgets what was before."""
+        """Forgets the answers before this moment."""
         self._process.send_signal(signal.SIGUSR1)
 
     def longest_ms(self) -> float:
@@ -127,7 +127,7 @@ class Worker:
 
 
 class Campaign:
-    """All cases on one kernel."""
+    """Runs all cases on one kernel."""
 
     def __init__(self, tolerance: float, reclaims: bool) -> None:
         self.host = pinned.Host(tolerance)

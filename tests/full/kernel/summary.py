@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-#: Of the kernel's log: what means that it is broken, not only uneasy.
+#: Lines of the kernel's log that mean that the kernel is broken.
 _FATAL = re.compile(r'BUG|Oops|general protection|rcu.*stall|soft lockup')
 _COMPLAINT = re.compile(rf'WARNING: |{_FATAL.pattern}')
 
@@ -68,21 +68,21 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        """Returns what counts, for the table of kernels."""
+        """Returns the figures for the table of kernels."""
         shares = ('no share' if self.worst is None else
                   f'{len(self.off)} shares within {self.worst:.4f}')
         return (f'{self.operations} operations, {len(self.wrong)} wrong, '
                 f'{shares}')
 
     def as_json(self) -> str:
-        """One line, without the single shares."""
+        """Returns one line, without the single shares."""
         return json.dumps(vars(self) | {
             'off': len(self.off), 'worst': self.worst,
             'sentence': self.sentence})
 
 
 def complaints(log: str) -> list[str]:
-    """Returns what the kernel says against itself, each line once.
+    """Returns the complaints of the kernel about itself, each line once.
 
     :param log: records of /dev/kmsg
     """

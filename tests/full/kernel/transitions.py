@@ -39,30 +39,31 @@ from tests.full.kernel import pinned
 from tests.full.kernel import summary
 
 PER_CENT = (5, 10, 20, 30, 45, 60, 85)
-#: One guest has its runtime at the same place of each period.
+#: If there is one guest, its runtime is at the same place of each period.
 ROUND_PERIODS_MS = (5, 10, 20, 50, 100, 200, 500)
-#: Several move each other's; of a longer period too much is cut off by the
-#: ends of a measurement.
+#: Several guests move each other's runtimes; if the period is long, the ends
+#: of a measurement cut off too much.
 PERIODS_MS = (5, 10, 20)
 GAPS_S = (0, 0, 0, 0.01, 0.05, 0.2, 1, 10)
-#: A kernel that charges by ticks is off by one at both ends: 8 ms at 250 Hz.
+#: A kernel that charges at ticks is off by one tick at both ends: 8 ms at 250
+#: Hz.
 _LEAST_SECONDS, _LEAST_PERIODS = 2.0, 10
 _TOGETHER_SECONDS = 5.0
 _SLOW_US, _SLOW_SECONDS = 100_000, 25.0
-#: A deadline is a period ahead at most, unless a timer made it pay for an
-#: overrun by 2 us every 4 s.
+#: A deadline is at most one period ahead, unless a timer made the vCPU pay for
+#: an overrun by 2 us every 4 s.
 _FAR_SECONDS = 1.0
 _TOLD_STARVING = 'no CPU time while they are SCHED_DEADLINE'
 _MOST_GUESTS = 3
 _LIFETIME_SECONDS = 36_000
 _MOST_TRIES = 50
 _TOLD = 25
-#: What a claim leaves of the capacity, as integers are rounded.
+#: The part of the capacity that a claim leaves, because integers are rounded.
 _NOISE_PPM = 20
 
 
 class Transitions:
-    """One host, its guests, and what they are entitled to.
+    """One host, its guests, and their reservations.
 
     :ivar held: by guest; None for one without a reservation
     """
@@ -80,7 +81,7 @@ class Transitions:
     # What is done.
 
     def round(self) -> None:
-        """Release a busy guest, and reserve for it again."""
+        """Releases a busy guest, and reserves for it again."""
         guest = next(iter(self.held), None) or self.start()
         self.release(guest)
         time.sleep(self.chosen.choice(GAPS_S) * self.chosen.random())
@@ -94,7 +95,7 @@ class Transitions:
             self.kill(guest)
 
     def operation(self) -> None:
-        """One of all kinds, and an audit where something was broken."""
+        """Does an operation of any kind, and audits if it broke something."""
         if len(self.held) < 1 + self.chosen.randrange(_MOST_GUESTS):
             self.counts['start'] += 1
             return self.apply(self.start(), PERIODS_MS)
@@ -104,7 +105,7 @@ class Transitions:
         return _KINDS[kind](self, self.chosen.choice(list(self.held)))
 
     def start(self) -> machines.Machine:
-        """A guest that is busy, and has no reservation yet."""
+        """Starts a guest that is busy, and has no reservation yet."""
         cpus = self.host.cpus
         chosen = self.chosen.sample(cpus, self.chosen.randint(1, len(cpus)))
         guest = self.host.machines.machine(tuple(chosen), _LIFETIME_SECONDS)
@@ -123,7 +124,7 @@ class Transitions:
 
     def apply(self, guest: machines.Machine, periods_ms: tuple[int, ...]
               ) -> None:
-        """A random reservation that fits, or none where none does."""
+        """Gives a guest a random reservation that fits, if there is any."""
         free = self.host.enforcer.capacity().ppm - _NOISE_PPM - sum(
             claim.reservation.bandwidth for other, claim in self.held.items()
             if claim and other is not guest)
@@ -142,7 +143,7 @@ class Transitions:
         self.held[guest] = None
 
     def kill(self, guest: machines.Machine) -> None:
-        """SIGKILL, its reservation in place; its bandwidth must come back.
+        """Kills a guest with its reservation; its bandwidth must come back.
 
         :raises TimeoutError: it does not die
         """
@@ -151,7 +152,7 @@ class Transitions:
             guest.end()
 
     def restart(self, guest: machines.Machine) -> None:
-        """A new nova-compute, after one that was killed in a change."""
+        """Starts a nova-compute after the old one was killed in a change."""
         child = os.fork()
         if not child:
             with contextlib.suppress(BaseException):
@@ -172,13 +173,13 @@ class Transitions:
             [each.pid for each in self.held])
 
     def ordinary(self, guest: machines.Machine) -> None:
-        """chrt --other, by hand."""
+        """Makes a vCPU ordinary by hand (chrt --other)."""
         os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_OTHER,
                               os.sched_param(0))
         self.audit(guest)
 
     def first_in_first_out(self, guest: machines.Machine) -> None:
-        """chrt --fifo, by hand; it leaves us nothing of its CPU."""
+        """Makes a vCPU SCHED_FIFO by hand, which leaves us no CPU time."""
         with pinned.punctual():
             os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_FIFO,
                                   os.sched_param(5))
@@ -188,7 +189,7 @@ class Transitions:
                                       os.sched_param(0))
 
     def widened(self, guest: machines.Machine) -> None:
-        """Its cpuset, by hand."""
+        """Changes the cpuset of a vCPU by hand."""
         self.host.tasks.confine(guest.vcpus[0].pid, self.host.cpus)
         self.audit(guest)
 
@@ -217,9 +218,9 @@ class Transitions:
         return None
 
     def _given_up(self, guest: machines.Machine) -> None:
-        """One that no audit can cure is told, and can be ended.
+        """A guest that no audit can cure is reported, and can be ended.
 
-        That it takes nothing from others, the next operations show.
+        The next operations show that this guest takes nothing from others.
         """
         self.counts['given up'] += 1
         before = len(self.wrong)
@@ -234,7 +235,7 @@ class Transitions:
         self.kill(guest)
 
     def _stick(self, guest: machines.Machine, claim: claims.RTClaim) -> bool:
-        """Returns whether a vCPU gets nothing; that depends on the moment."""
+        """Returns whether a vCPU gets nothing, which depends on the moment."""
         thread, wanted = guest.vcpus[0].pid, claim.reservation
         for _ in range(_MOST_TRIES):
             time.sleep(self.chosen.random() * wanted.period_us / 1_000_000)
@@ -248,11 +249,11 @@ class Transitions:
                 return True
         return False
 
-    # What is looked at.
+    # The following methods check the state.
 
     def measure(self, name: str, seconds: float, settle_seconds: float
                 ) -> None:
-        """The shares of all vCPUs that have a reservation."""
+        """Checks the shares of all vCPUs that have a reservation."""
         wanted = [(vcpu, claim.reservation) for guest, claim
                   in self.held.items() if claim for vcpu in guest.vcpus]
         shares = self.host.shares([vcpu for vcpu, _ in wanted], seconds,
@@ -266,13 +267,13 @@ class Transitions:
 
     @staticmethod
     def tell(*what: object) -> None:
-        """Prints each step at once, because the run may be cut."""
+        """Prints each step at once, because the run may be cut off."""
         print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
 
     def run(self, kind: str, count: int) -> None:
-        """Do that many steps of ``rounds`` or ``operations``."""
+        """Makes this many steps of ``rounds`` or ``operations``."""
         with self.host.noise(_LIFETIME_SECONDS):
-            # The busy tasks are to be in the guests' way, not in ours.
+            # The busy tasks must delay the guests, but not this process.
             os.setpriority(os.PRIO_PROCESS, 0, -20)
             for number in range(count):
                 try:
@@ -289,7 +290,7 @@ class Transitions:
                     self.tell('so far:', self.summary().sentence)
 
     def finish(self) -> bool:
-        """End all; whether the kernel has all of its bandwidth then."""
+        """Ends all guests; returns whether all bandwidth is free then."""
         for guest in list(self.held):
             self.release(guest)
             self.kill(guest)
@@ -306,7 +307,7 @@ class Transitions:
             self.host.machines.close()
 
     def summary(self, released: bool = False) -> summary.Summary:
-        """Returns what it has come to."""
+        """Returns the results so far."""
         return summary.Summary(
             os.uname().release, self.host.enforcer.name, self.seed,
             self.counts.total() - self.counts['really stuck']
@@ -317,7 +318,7 @@ class Transitions:
 
 
 class Failures(logging.Handler):
-    """A log handler: only the log has what an audit cannot do."""
+    """A log handler, because only the log says what an audit cannot do."""
 
     def __init__(self, transitions: Transitions) -> None:
         super().__init__(logging.ERROR)

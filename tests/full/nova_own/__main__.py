@@ -2,10 +2,10 @@
 
 """Compares Nova's own functional tests without and with the plugin.
 
-All are run with it.  Those that do not pass are run without it, alone, and
-with it once more, since some of Nova's tests depend on which of its threads
-is first.  Exit status 0: each test that passes without the plugin passes
-with it.
+All tests run with the plugin.  The tests that do not pass run once without the
+plugin, alone, and once more with the plugin, because the result of some tests
+of Nova depends on the order of its threads.  Exit status 0: each test that
+passes without the plugin passes with it.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def outcomes(variant, names):
 
 
 def compared(name, both):
-    """The outcomes without and with the plugin.
+    """Returns the outcomes without and with the plugin.
 
     :param both: run all tests without it too, not only what fails with it
     """
@@ -61,20 +61,20 @@ def compared(name, both):
 
 
 def left(results):
-    """The tests that did not pass."""
+    """Returns the tests that did not pass."""
     return [test for test, (outcome, _) in results.items()
             if outcome != 'passed']
 
 
 def told(results):
-    """The counts in words."""
+    """Returns the counts in words."""
     counts = collections.Counter(outcome for outcome, _ in results.values())
     return ', '.join(f'{counts[each]} {each}' for each in (
         'passed', 'failed', 'skipped') if counts[each]) or 'none'
 
 
 def broken(without, plugged):
-    """The tests that pass without the plugin, and do not with it."""
+    """Returns the tests that pass only without the plugin."""
     return [test for test in left(plugged)
             if without.get(test, ['passed'])[0] == 'passed']
 

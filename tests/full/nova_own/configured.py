@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Configures what Nova's tests start as an operator configures Nova.
+"""Configures Nova for its own tests as an operator configures Nova.
 
-Nova's tests choose filters, weighers and drivers of their own.  What they
-choose stays, and the plugin is added as ``etc/nova-rt.conf`` tells.  Kernels
-are emulated, so that each fake host offers reservations.
+Nova's tests choose filters, weighers and drivers of their own.  These choices
+stay, and the plugin is added as ``etc/nova-rt.conf`` says.  Kernels are
+emulated, so that each fake host offers reservations.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _APP = 'osapi_compute_app_v21\n'
 _KERNEL = 'F2m'
 #: as many CPUs as the fake hosts have at most
 _CPUS = 16
-#: What options of [filter_scheduler] name beside what they name already.
+#: The values that options of [filter_scheduler] get beside their own values.
 _ADDED = {
     'available_filters': 'nova_rt.scheduler.filters.RTShareFilter',
     'enabled_filters': 'RTShareFilter',
@@ -43,7 +43,7 @@ _DRIVERS = {'libvirt.LibvirtDriver': 'nova_rt.RTLibvirtDriver'}
 
 
 def nova(folder: str, plugin: bool) -> None:
-    """Prepare this process for Nova's tests, once and for all.
+    """Prepares this process for Nova's tests, once and for all.
 
     :param folder: where api-paste.ini is written
     :param plugin: whether Nova has the plugin
@@ -66,7 +66,7 @@ def nova(folder: str, plugin: bool) -> None:
 
 
 def _around(owner: Any, name: str, new: Callable[..., Any]) -> None:
-    """Let a method be called by *new*, as its first argument."""
+    """Replaces a method by *new*, whose first argument is the method."""
     old = getattr(owner, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -77,7 +77,7 @@ def _around(owner: Any, name: str, new: Callable[..., Any]) -> None:
 def _patient(old: Callable[..., Any], case: Any, server: Any,
              expected_params: Any, max_retries: int = 10,
              **kwargs: Any) -> Any:
-    """Nova's tests wait for five seconds, which a busy machine takes."""
+    """Waits longer than Nova's tests, whose five seconds are too short."""
     return old(server, expected_params, max_retries=_PATIENCE * max_retries,
                **kwargs)
 
@@ -106,9 +106,10 @@ def _flags(old: Callable[..., None], case: Any, **options: Any) -> None:
 
 def _answer(old: Callable[..., Any], client: Any, *args: Any,
             **kwargs: Any) -> Any:
-    """Placement's, without our classes at 0 where it tells of usages.
+    """Placement, which leaves out our classes at 0 when it reports usages.
 
-    Nova's tests name all that is used of a provider, and an empty class, too.
+    Nova's tests list all that is used of a provider, and an empty class would
+    be one more.
     """
     found = old(*args, **kwargs)
     usages = getattr(found, 'body', None) or {}
@@ -121,7 +122,7 @@ def _answer(old: Callable[..., Any], client: Any, *args: Any,
 
 
 def _emulate() -> None:
-    # Nova's tests replace methods that the driver's check looks at.
+    # Nova's tests replace methods that the driver's check reads.
     verify = selfcheck.verify
     verify()
     selfcheck.verify = lambda tested=(): verify(tested)
@@ -129,7 +130,7 @@ def _emulate() -> None:
     namespaces.trouble = lambda host: ''
     driver.RTLibvirtDriver._rt_files = (
         lambda self: kernels.KERNELS[_KERNEL](_CPUS))
-    # What every libvirt has, and the one of Nova's tests has not.
+    # A method that every libvirt has, but not the libvirt of Nova's tests.
     fakelibvirt.Domain.metadata = _metadata
 
 

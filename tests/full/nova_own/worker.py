@@ -19,7 +19,7 @@ import testtools
 
 
 class _Outcomes(testtools.TestResult):
-    """Told as they come: passed, failed or skipped."""
+    """The outcomes are printed as they come: passed, failed or skipped."""
 
     def __init__(self, stream):
         super().__init__()
@@ -55,8 +55,8 @@ class _Outcomes(testtools.TestResult):
 
 
 def main(stream, variant, names):
-    """Run the tests and tell *stream* what became of them."""
-    # Nova looks at the environment when its tests are imported.
+    """Runs the tests, and writes what became of them to *stream*."""
+    # Nova reads the environment when its tests are imported.
     os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
     os.environ.setdefault('OS_TEST_TIMEOUT', '600')
     from nova import monkey_patch
@@ -73,5 +73,5 @@ if __name__ == '__main__':
     lines = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         main(lines, sys.argv[1], sys.argv[2:])
-    # Threads that a test left behind do not hold the command up.
+    # Threads that a test left behind must not delay the end of the command.
     os._exit(0)

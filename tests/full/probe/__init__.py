@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt-probe against the truth, in every kind of place it may run in.
+"""Tests rt-probe against the truth, in every kind of place it may run in.
 
-``python -m tests.full.probe`` runs the campaign and writes its table; a
-sample of the campaign is ``tests/cloud/test_probe.py``.
+``python -m tests.full.probe`` runs the campaign and writes its table; a sample
+of the campaign is ``tests/cloud/test_probe.py``.
 """

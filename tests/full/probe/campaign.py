@@ -17,8 +17,8 @@ from tests.full.probe import places
 
 SECONDS = 1.0
 _EVERY_S = 0.004
-#: The window of the report begins and ends within this time of where it is
-#: said to be: the probe may wait for its budget before it reads or writes.
+#: The window of the report begins and ends within this time of the reported
+#: time: the probe may wait for its budget before it reads or writes.
 _EDGE_NS = 150_000_000
 #: A budget that is charged at ticks may be overdrawn by a tick in a period.
 _OVERDRAFT = 0.04
@@ -56,7 +56,7 @@ def _once(place: places.Place, bundle: str
     ended = threading.Event()
 
     def follow() -> None:
-        # Of this thread alone, so that the truth is read often.
+        # This affects this thread only, so that the truth is read often.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)
         while not ended.wait(_EVERY_S):
             readings.append((time.time_ns(), place.used_ns()))

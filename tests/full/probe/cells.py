@@ -14,7 +14,8 @@ import random
 from paper.probe import stage as rt_stage
 from tests.full.probe import places
 
-#: A name of its own for each run, as a kill may leave a group for a moment.
+#: Each run has a name of its own, because a kill may leave a group for a
+#: moment.
 _NAME = 'nova-rt-probe'
 #: An ordinary weight, and one that replaces a guarantee.
 _WEIGHT, _GUARANTEED = 1024, 100_000
@@ -32,12 +33,12 @@ def _name(kind: str) -> str:
 
 
 def _wants(rng: random.Random) -> list[float]:
-    """The loads: none, small ones, or more than there can be."""
+    """Draws the loads: none, small ones, or more than there can be."""
     return rng.choice([[], [0.2], [1.0], [1.0, 1.0], [1.0] * 4])
 
 
 def _loads(rng: random.Random) -> tuple[str, ...]:
-    """Loads that the probe can see, since it shares their namespaces."""
+    """Draws loads that the probe can see, in the same namespaces."""
     return 'sh', '-c', _LOADS, 'sh', str(rng.choice([0, 1, 2]))
 
 
@@ -102,8 +103,8 @@ def split(rng: random.Random) -> Iterator[places.Place]:
               places.loads(top, [1.0, 1.0], ('cpuacct',))):
             yield places.Place(
                 places.entering(name, trees=('cpu',)),
-                # What the tasks used is counted nowhere: the limit is the
-                # truth.
+                # The CPU time of the tasks is counted nowhere: the limit is
+                # the truth.
                 places.accounting(name), share)
 
 

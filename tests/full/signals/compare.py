@@ -57,7 +57,7 @@ class Row:
 
     @property
     def is_unclear(self) -> bool:
-        """Tells whether the monitor says that it cannot tell the requests."""
+        """Tells whether the monitor says that the requests are unclear."""
         return bool(self.server.unclear)
 
     @property
@@ -84,12 +84,12 @@ class Row:
 
     @property
     def has_right_counts(self) -> bool:
-        """Returns whether all but the times is true."""
+        """Returns whether all values but the times are true."""
         return dataclasses.replace(self, truth=dataclasses.replace(
             self.truth, noted_ns=())).verdict != 'wrong'
 
     def differences(self) -> list[str]:
-        """Returns what is told and not true."""
+        """Returns the values that are not true."""
         truth, found = self.truth, []
         pairs = [('requests', truth.requests, self.server.took.count),
                  ('bytes in', truth.received, self.server.received),
@@ -148,7 +148,7 @@ class Counted:
 
     @property
     def _passed(self) -> Passed:
-        """Returns what the monitor tells, of what the truth has."""
+        """Returns the monitor's values, as far as the truth is known."""
         found = Passed(self.found.received, self.found.sent)
         if self.truth.received_bytes is None:
             return found
@@ -158,12 +158,12 @@ class Counted:
 
     @property
     def is_unclear(self) -> bool:
-        """Always returns False: this monitor can always tell."""
+        """Returns False: for datagrams this monitor can always tell."""
         return False
 
     @property
     def has_right_counts(self) -> bool:
-        """Returns whether all that is told is true: there are no times."""
+        """Returns whether all values are true; there are no times."""
         return not self.differences()
 
     @property
@@ -171,6 +171,6 @@ class Counted:
         return 'wrong' if self.differences() else 'right'
 
     def differences(self) -> list[str]:
-        """Returns what is told and not true."""
+        """Returns the values that are not true."""
         return [f'{self._passed} for {self.truth}'
                 ] if self._passed != self.truth else []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers over UDP: DNS and SIP, in a network namespace as a guest's."""
+"""Servers over UDP: DNS and SIP, in a network namespace like a guest."""
 
 from collections.abc import Iterator
 import contextlib
@@ -17,11 +17,11 @@ from tests.full.signals import stage as signals_stage
 
 _DNS, _SIP = 5300, 5060
 _SECONDS = 30
-#: How dnsperf prints the datagrams of both ways, and their bytes.
+#: The output of dnsperf for datagrams in both directions, and their bytes.
 _SENT = re.compile(r'Queries sent: +(\d+)')
 _ANSWERED = re.compile(r'Queries completed: +(\d+)')
 _SIZES = re.compile(r'request (\d+), response (\d+)')
-#: The end of the columns of sipp for messages that were sent once more.
+#: The end of the columns of sipp for messages that were sent again.
 _AGAIN = 'Retrans'
 
 
@@ -61,7 +61,7 @@ def _datagrams(watched: taps.Watched) -> tap.Datagrams:
 @contextlib.contextmanager
 def _server(stage: signals_stage.Stage, inside: int, port: int, name: str,
             *words: str) -> Iterator[None]:
-    """Runs a server in a network namespace from when it has its port."""
+    """Runs a server in a network namespace; waits for its port."""
     with open(stage.folder / 'log', 'ab') as log, subprocess.Popen(
             ['nsenter', '-t', str(inside), '-n', stage.packages.path(name),
              *words], env=stage.packages.environment, stdout=log, stderr=log,

@@ -81,7 +81,7 @@ def make_real_time(group: pathlib.Path) -> None:
 
 def cases(stage: signals_stage.Stage,
           read: Callable[[snapshot.Monitor], str]) -> Iterator[Sick]:
-    """Yields a name, the alerts, and what reads and what is done."""
+    """Yields a name, the alerts, a function that reads, and what is done."""
     reading = functools.partial(read, stage.monitor)
     wait = functools.partial(time.sleep, _SECONDS)
     group = stage.groups['server']

@@ -21,7 +21,7 @@ from tests.full.signals import packages
 
 HOST = '127.0.0.1'
 _SECONDS = 30
-#: So many looks without a change are the end of what is counted.
+#: If this many readings show no change, all exchanges are counted.
 _QUIET = 4
 _ATTEMPTS = 4
 #: A state in ``/proc/net/tcp``.
@@ -98,8 +98,8 @@ class Stage:
                 exchange: Callable[[], compare.Truth]) -> compare.Row:
         """Returns the line of an exchange.
 
-        A client that loses its CPU notes a longer time than there was.  Times
-        have therefore some attempts, and counts have one.
+        A client that loses its CPU notes a time that is too long.  Therefore
+        times may be measured in several attempts, but counts only once.
         """
         for _ in range(_ATTEMPTS):
             row = self._watched(name, what, exchange)
@@ -139,7 +139,7 @@ class Stage:
                              len(times) * answered, times)
 
     def answer_to(self, port: int, request: bytes) -> int:
-        """Returns how many bytes answer a request; tries it outside.
+        """Returns how many bytes answer a request; tries it outside the stage.
 
         It ends when the server has closed the connection, because the monitor
         counts the request then.

@@ -11,7 +11,8 @@ from tests.full.signals import compare
 from tests.full.signals import stage as signals_stage
 
 _GET = b'*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n'
-#: Logs in and asks so many times; one query a message, or four at once.
+#: Logs in and asks this number of times: one query in a message, or four at
+#: once.
 _POSTGRES = '''
 import socket, struct, sys
 port, count, at_once = map(int, sys.argv[1:])

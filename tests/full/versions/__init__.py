@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Two built versions of nova-rt: does each read what the other publishes?"""
+"""Tests whether two built versions of nova-rt read each other's data."""

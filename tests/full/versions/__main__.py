@@ -44,7 +44,7 @@ def main(commit: str = builds.FIRST) -> int:
 
 def _mixed(places: dict[str, pathlib.Path], published: dict[str, Any]
            ) -> bool:
-    """Prints what becomes of cells and masks; returns whether it is wrong."""
+    """Prints the results for cells and masks; True if they are wrong."""
     sent = _work(places['new'], 'takes', published['old'])
     back = _work(places['old'], 'takes', published['new'])
     print(f'new sends the old host: {sent["cells and masks for the host"]}')
@@ -56,7 +56,7 @@ def _mixed(places: dict[str, pathlib.Path], published: dict[str, Any]
 
 
 def _compare(reader: str, what: str, own: Any, other: Any) -> bool:
-    """Prints one line; returns whether they differ."""
+    """Prints one line; returns whether the two results differ."""
     same = own == other and 'Error' not in repr(own)
     print(f'{reader} reads {what} of both versions: '
           f'{"the same" if same else f"{own} and {other}"}', flush=True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 _ROOT = pathlib.Path(__file__).parents[3]
-#: The last commit before 0.1.0 had its names.
+#: The last commit before 0.1.0 with the names of that time.
 FIRST = '17c51cb'
 
 
@@ -18,7 +18,7 @@ def install(place: pathlib.Path, commit: str, version: str) -> pathlib.Path:
     :returns: the folder to put first in PYTHONPATH
     """
     source = place / 'source'
-    # Not an archive: before 0.1.0 those had no data files.
+    # This is not an archive: before 0.1.0, archives had no data files.
     for command in (['clone', '-q', _ROOT, source],
                     ['-C', source, 'checkout', '-q', '--detach', commit]):
         subprocess.run(['git', *command], check=True)

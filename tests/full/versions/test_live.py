@@ -37,7 +37,7 @@ class UpgradeTest(pinned.PinnedTests):
         base.cloud('restart')
 
     def version(self) -> str:
-        """The version that the newest start of nova-compute logged."""
+        """Returns the version that the newest start of nova-compute logged."""
         lines = [line for line in self.settings.log_file(
             'nova').read_text().splitlines() if 'nova-rt 0.' in line]
         return lines[-1] if lines else ''
@@ -51,7 +51,7 @@ class UpgradeTest(pinned.PinnedTests):
         flavor = self.flavor(45_000, 100_000)
         server = self.busy(flavor)
         claim = self.claim(server)
-        self.assertEqual('', self.version())  # the old one says none
+        self.assertEqual('', self.version())  # The old version logs none.
         for name in ('new', 'old', 'new'):
             self.restart(name)
             self.assert_share(self.on_host(server), 0.45)

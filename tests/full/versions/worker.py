@@ -27,7 +27,7 @@ _SERVER = 'f70a4f8c-93b4-41c8-9430-162f44417eb0'
 
 
 def _module(*names: str) -> Any:
-    """The first of these modules that the version has.
+    """Returns the first of these modules that the version has.
 
     :raises ImportError: when Python has found the module of another version
     """
@@ -124,7 +124,7 @@ def _masked() -> str | None:
 
 
 def _readable(read: Callable[[], Any]) -> str:
-    """Returns what was understood, for a comparison; an error as such."""
+    """Returns what was read, for a comparison; an error as such."""
     try:
         return repr(read())
     except Exception as error:

@@ -51,7 +51,7 @@ _PATIENCE = settings.patience(60)
 _IMAGE = 'kvm-busy'
 #: The name of a virtual function in Nova's flavors.
 _ALIAS = 'lab-function'
-#: by which runtimes and periods of the page are multiplied
+#: the factor between runtimes and periods here and those of the page
 _LONGER = 10
 #: A server without cells of its own, which takes a pCPU of the first cell.
 _PLAIN = flavors.Flavor(1, 96, 1, {'hw:cpu.rt_runtime_us': '50000',
@@ -74,7 +74,7 @@ class Server(guests.Guest):
         self._cpusets = found.below('cpuset') / found.group
 
     def resume(self) -> None:
-        """Nova has done it."""
+        """Does nothing: Nova has started the guest."""
 
     def end(self) -> None:
         """Nova does it."""
@@ -86,7 +86,7 @@ class Server(guests.Guest):
                 if number in self.claim.by_vcpu]
 
     def cpuset(self, name: str) -> set[int]:
-        """The CPUs of one of the groups that libvirt made."""
+        """Returns the CPUs of one of the groups that libvirt made."""
         return set(cpulist.parse_ids(
             (self._cpusets / name / 'cpuset.cpus').read_text()))
 
@@ -134,7 +134,7 @@ class Host:
 
     @contextlib.contextmanager
     def server(self, name: str, flavor: flavors.Flavor) -> Iterator[Server]:
-        """A server that runs."""
+        """Creates a server; returns its guest once the server runs."""
         compute = self._cloud.compute
         made = compute.create_flavor(name=name, ram=flavor.ram,
                                      vcpus=flavor.vcpus, disk=flavor.disk)
@@ -160,7 +160,7 @@ class Host:
             raise pinned.Wrong(f'{server.name}: {error}: {fault}') from error
 
     def look(self, server: Server, cell: int) -> None:
-        """Looks at memory, CPUs and policies of a server in a cell."""
+        """Checks memory, CPUs and policies of a server in a cell."""
         pages = server.huge_pages()
         cpus = {group: sorted(server.cpuset(group)) for group in (
             'emulator', *server.iothreads(), *(
@@ -197,7 +197,7 @@ class Host:
                           f'{name} may run on {sorted(affinity)}')
 
     def look_at_device(self, server: Server, cell: int) -> None:
-        """The server has one virtual function, which is in a cell."""
+        """Checks that the server has one virtual function, in a cell."""
         given = [function for function in devices.functions()
                  if devices.driver(function) == devices.DRIVER]
         self.found[f'{server.name}, device'] = {
@@ -233,8 +233,8 @@ def _same(name: str, found: object, wanted: object) -> None:
 def longer(flavor: flavors.Flavor) -> flavors.Flavor:
     """Returns a flavor with the same share and a period that is longer.
 
-    CPUs that are emulated take turns, so that their timers are late by some
-    0.4 ms in each period.
+    Emulated CPUs take turns, so that their timers are late by some 0.4 ms in
+    each period.
     """
     return dataclasses.replace(flavor, specs={
         name: str(int(value) * _LONGER) if name.endswith('_us') else value
@@ -242,13 +242,14 @@ def longer(flavor: flavors.Flavor) -> flavors.Flavor:
 
 
 def run(host: Host) -> None:
-    """All profiles: HV beside a server without cells, HD, then HS."""
+    """Tests all profiles: HV beside a server without cells, HD, then HS."""
     page = {name: longer(each) for name, each in flavors.read().items()}
     with contextlib.ExitStack() as stack:
         with host.server('plain', _PLAIN) as plain:
             _same('the pCPU of the first server',
                   set(plain.claim.cpus) <= host.cells[0], True)
-            # Nova alone would take the first cell, which has one pCPU left.
+            # Nova alone would take the first cell, which has only one pCPU
+            # left.
             virtio = stack.enter_context(
                 host.server('hv.rt', page['hv.rt']))
             host.look(virtio, 1)
@@ -262,7 +263,7 @@ def run(host: Host) -> None:
 
 
 def _run_with_device(host: Host, flavor: flavors.Flavor) -> None:
-    """HS, with a virtual function if this machine has any."""
+    """Tests HS, with a virtual function if this machine has one."""
     cell = 0
     if functions := devices.functions():
         cell = devices.cell(functions[0])
@@ -276,7 +277,7 @@ def _run_with_device(host: Host, flavor: flavors.Flavor) -> None:
 
 
 def _device_options() -> list[str]:
-    """Nova's options for the virtual functions of this machine."""
+    """Returns Nova's options for the virtual functions of this machine."""
     if not (functions := devices.functions()):
         return []
     vendor, product = (
@@ -294,7 +295,7 @@ def _free(kind: str = 'free') -> list[int]:
 
 
 def main() -> int:
-    """Runs all, prints what was found, and returns the exit status."""
+    """Runs all tests, prints the results, and returns the exit status."""
     parser = argparse.ArgumentParser(
         prog='python -m tests.full.kernel.kvm.profiles')
     parser.add_argument('--tolerance', type=float, default=0.02,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The code of a guest: 64 KiB of our own, assembled when needed."""
+"""The code of a guest: 64 KiB of our own, assembled when they are needed."""
 
 import dataclasses
 import pathlib
@@ -28,7 +28,7 @@ DEVICE = Work('DEVICE')
 
 
 def assemble(work: Work, directory: pathlib.Path) -> pathlib.Path:
-    """The image of a guest with this work, in *directory*."""
+    """Makes the image of a guest with this work, in *directory*."""
     name = f'{work.name}-{work.tick_ns}-{work.rounds}'
     image = directory / f'{name}.rom'
     if not image.exists():
