@@ -6,7 +6,7 @@ import os
 
 from nova import monkey_patch
 
-# Nova 34 runs native threads; its own tests take eventlet unless told so,
-# and look when they are imported.
+# Nova 34 runs native threads.  Its own tests use eventlet unless an
+# environment variable, which they read at their import, says otherwise.
 os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
 monkey_patch.patch(backend='threading')

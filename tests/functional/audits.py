@@ -2,14 +2,12 @@
 
 """Nova's periodic audit of every compute, at the seams of an operation.
 
-An audit sees servers and migrations between two steps of others.  At each
-seam (see ``kill``) where Nova's own lock is free, each compute is audited,
-or starts with an empty memory.  No audit may forget a claim that counts
-again later, change the budget of a guest that runs on, or leave room beyond
-a cap.
-
-``NOVA_RT_AUDIT``: the share of the seams that is taken, 1 for all of them;
-``tests.seeds`` says which.
+An audit sees servers and migrations between two steps of other operations.  At
+each seam (see ``kill``) at which nobody has Nova's own lock, each compute is
+audited, or starts with an empty memory.  No audit may forget a claim that
+counts again later, change the budget of a guest that runs on, or leave room
+beyond a cap.  ``NOVA_RT_AUDIT`` is the part of the seams that is used, 1 for
+all of them; ``tests.seeds`` says which seams.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +46,7 @@ class Loss:
 
 
 class Auditor(kill.Killer):
-    """Kills nobody and calls *act* with the name of each seam."""
+    """Kills nobody, and calls *act* with the name of each seam."""
 
     def __init__(self, look: Callable[[str], None],
                  act: Callable[[str], None]) -> None:
@@ -66,9 +64,9 @@ class Auditor(kill.Killer):
 
 
 class Audits(watched.Watched):
-    """To be mixed with operations.TestCase."""
+    """A mixin for operations.TestCase."""
 
-    #: of the seams, unless NOVA_RT_AUDIT says otherwise
+    #: the part of the seams, unless NOVA_RT_AUDIT says otherwise
     SHARE = 0.08
 
     def setUp(self) -> None:
@@ -92,7 +90,7 @@ class Audits(watched.Watched):
                 self.take(host, seam)
 
     def take(self, host: str, seam: str) -> None:
-        """One audit, every second one of a compute that just started."""
+        """Audits a host; half of the audits are of a compute that starts."""
         self.audits += 1
         claims, budgets = self.tracked(host), self.budgets(host)
         if self.chance.random() < 0.5:
@@ -121,14 +119,14 @@ class Audits(watched.Watched):
             delattr(tracker, name)
 
     def audit_node(self, host: str, startup: bool = False) -> None:
-        """Nova's audit, not in a thread: the operation may have them all."""
+        """Runs Nova's audit without a thread: all threads may be in use."""
         compute = self.computes[host]
         for node in compute.driver.get_available_nodes():
             compute.manager.rt.update_available_resource(
                 nova_context.get_admin_context(), node, startup=startup)
 
     def budgets(self, host: str) -> dict[int, Any]:
-        """Returns what the groups of each guest hold, by its pid."""
+        """Returns the budgets of the groups of each guest, by its pid."""
         guests, granted = self.guests.hosts[host], self._granted(host)
         return {pid: {group.rpartition('/')[2]: own
                       for group, own in granted.items()
@@ -147,7 +145,7 @@ class Audits(watched.Watched):
 
     @contextlib.contextmanager
     def audited(self, name: str) -> Iterator[None]:
-        """The operation within the block is seen through audits."""
+        """Audits at the seams of the operation in the block."""
         started, used = time.monotonic(), time.process_time()
         audits = self.audits
         with self.killer.armed():
@@ -168,7 +166,7 @@ class Audits(watched.Watched):
 
     def does(self, server: Server, action: str, body: Any = None,
              status: str = 'ACTIVE', name: str = '') -> None:
-        """An action under audits, until *status* is reached."""
+        """Runs an action under audits, until *status* is reached."""
         with self.audited(name or action):
             self.api.post_server_action(server['id'], {action: body})
             self.killer.wait()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Nova in one process, each fake host with an emulated kernel of its own.
+"""Nova in one process; each fake host has an emulated kernel of its own.
 
-API, scheduler, conductor, Placement and computes are real; Nova's fixtures
-fake libvirt, Glance, Neutron and Keystone.  Below the driver the seams are
-the cgroup files and /proc: see ``tests.emulation``.
+API, scheduler, conductor, Placement and computes are real.  Nova's fixtures
+fake libvirt, Glance, Neutron and Keystone.  Below the driver, the cgroup files
+and /proc are replaced: see ``tests.emulation``.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         'hint_override': 'any', 'hints_on_plain_flavors': True}
     #: of [libvirt]: lxc, or qemu
     VIRT_TYPE = 'lxc'
-    #: which of tests.emulation.kernels the hosts have
+    #: The kernel of the hosts, by its name in tests.emulation.kernels.
     KERNEL = 'F1'
     #: RTShareFilter and RTShareWeigher
     SCHEDULING = True
@@ -110,7 +110,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
             self.flags(group='quota', **{name: -1})
 
     def _one_cell(self) -> None:
-        """Target cells as production does.
+        """Targets cells as production does.
 
         Nova's fixture switches one global for all threads, under a lock
         that conductor threads keep while they wait for others: with many
@@ -171,7 +171,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         def get_connection(self: Any) -> Any:
             return mocked.return_value
 
-        # With the signature that the self-check asks for.
+        # With the signature that the self-check requires.
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.host.Host.get_connection',
             get_connection))
@@ -195,7 +195,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
 
     def start_host(self, name: str = 'host1', cell: str | None = None
                    ) -> str:
-        """A compute with PCPUS pCPUs and a kernel of its own.
+        """Starts a compute with PCPUS pCPUs and a kernel of its own.
 
         :param cell: None for the first
         """
@@ -211,7 +211,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return self.guests.hosts[host].kernel
 
     def audit(self, host: str = 'host1') -> None:
-        """Nova's periodic audit of one compute."""
+        """Runs Nova's periodic audit of one compute."""
         self.computes[host].manager.update_available_resource(
             nova_context.get_admin_context())
 
@@ -220,7 +220,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
     def rt_flavor(self, runtime: int | None = 100_000,
                   period: int | None = 200_000, vcpus: int = 1,
                   **extra: str) -> str:
-        """The id of a flavor; *extra* has ``__`` for each ``:``."""
+        """Creates a flavor; returns its id. In *extra*, ``__`` means ``:``."""
         specs = {key.replace('__', ':'): value
                  for key, value in extra.items()}
         if runtime is not None:
@@ -232,7 +232,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
 
     def request(self, flavor: str, hints: dict[str, Any] | None = None,
                 count: int = 1) -> dict[str, Any]:
-        """The body that creates *count* servers."""
+        """Returns the body of a request that creates *count* servers."""
         body: dict[str, Any] = {'server': self._build_server(
             flavor_id=flavor, networks='none')}
         if count > 1:
@@ -248,11 +248,11 @@ class TestCase(waits.Waits, base.ServersTestBase):
 
     def boot(self, flavor: str, hints: dict[str, Any] | None = None,
              status: str = 'ACTIVE') -> dict[str, Any]:
-        """Create a server and wait for its *status*."""
+        """Creates a server and waits for its *status*."""
         created = self.post(flavor, hints)
         return dict(self._wait_for_state_change(created, status))
 
-    # What is held where.
+    # The following methods return who holds how much, and where.
 
     def instance(self, server: dict[str, Any]) -> Any:
         return objects.Instance.get_by_uuid(
@@ -277,9 +277,9 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return found
 
     def allocated(self, server: dict[str, Any]) -> tuple[int, ...]:
-        """ppm of each class that Placement holds for a server.
+        """Returns the ppm of each class that Placement holds for a server.
 
-        On all providers: the sum over its vCPUs, the share of one.
+        On all providers: the sum over its vCPUs, and the share of one vCPU.
         """
         found = self._get_allocations_by_server_uuid(server['id'])
         return tuple(sum(each['resources'].get(name, 0)
@@ -287,7 +287,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
                      for name in hostmap.CLASSES)
 
     def usage(self, host: str = 'host1') -> tuple[int, ...]:
-        """ppm of each class in use at a provider."""
+        """Returns the ppm of each class in use at a provider."""
         found = self._get_provider_usages(self.compute_rp_uuids[host])
         return tuple(int(found.get(name, 0)) for name in hostmap.CLASSES)
 
@@ -298,7 +298,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
                 if name in hostmap.CLASSES}
 
     def offered(self, amounts: Mapping[str, int]) -> set[str]:
-        """The hosts that are Placement's candidates for *amounts*."""
+        """Returns the hosts that are Placement's candidates for *amounts*."""
         resources = ','.join(f'{name}:{amount}'
                              for name, amount in amounts.items())
         found = self.placement.get(
@@ -315,7 +315,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return connection.lookupByUUIDString(server['id'])
 
     def keeper(self, server: dict[str, Any], host: str = 'host1') -> int:
-        """The domain's id of a running server."""
+        """Returns the id of the domain of a running server."""
         return int(self.domain(server, host).ID())
 
     def group(self, server: dict[str, Any], host: str = 'host1') -> str:
@@ -323,13 +323,13 @@ class TestCase(waits.Waits, base.ServersTestBase):
 
     def granted(self, server: dict[str, Any], host: str = 'host1'
                 ) -> dict[int, tuple[int, int]]:
-        """(runtime, period) in the kernel by pCPU."""
+        """Returns (runtime, period) in the kernel by pCPU."""
         return self.kernel(host).granted().get(
             self.group(server, host), {})
 
     def budget(self, server: dict[str, Any], host: str = 'host1'
                ) -> tuple[int, int]:
-        """(runtime, period) in the kernel, the same on all its pCPUs."""
+        """Returns (runtime, period) in the kernel, equal on all its pCPUs."""
         found = set(self.granted(server, host).values()) or {(0, 0)}
         self.assertEqual(1, len(found), found)
         return found.pop()
@@ -340,7 +340,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return self.kernel(host).granted()
 
     def guest_ppm(self, host: str) -> dict[int, int]:
-        """ppm that the guests hold on each pCPU."""
+        """Returns the ppm that the guests hold on each pCPU."""
         held = dict.fromkeys(range(PCPUS), 0)
         for group, lanes in self.kernel(host).granted().items():
             if group.startswith('/machine/'):
@@ -349,14 +349,15 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return held
 
     def holds_all(self, host: str) -> bool:
-        """Mainline throttles parents: the top group is given all there is.
+        """Returns whether the top group holds all bandwidth, or none.
 
-        While any guest has a budget; else it has nothing.
+        Mainline throttles parents, so that the top group holds all bandwidth
+        while any guest has a budget.
         """
         return isinstance(self.kernel(host), rt_group_sched.Kernel)
 
     def assert_tight(self, host: str = 'host1') -> None:
-        """The top group has no room that a guest could take."""
+        """Checks that the top group has no room that a guest could take."""
         top = self.kernel(host).granted().get('/machine', {})
         held = self.guest_ppm(host)
         if self.holds_all(host) and any(held.values()):
@@ -365,7 +366,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
             held, {cpu: top.get(cpu, (0, 0))[0] for cpu in range(PCPUS)})
 
     def assert_nothing_left(self, *hosts: str) -> None:
-        """No claim, no allocation, no budget."""
+        """Checks that there is no claim, no allocation and no budget."""
         for host in hosts or ('host1',):
             self.assertEqual([], self.computes[host].manager.rt.rt_claims())
             self.assertEqual((0, 0), self.usage(host))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fake domains with a process, tasks and groups, as libvirt's have.
+"""Fake domains with a process, tasks and groups, as libvirt's domains have.
 
-Nova's fake libvirt forgets what matters here: a domain that was defined
-anew while it runs, one that is started paused, and lifecycle events.
+Nova's fake libvirt does not emulate three things that matter here: a domain
+that is defined again while it runs, a domain that is started paused, and
+lifecycle events.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ ALIVE = (fakelibvirt.VIR_DOMAIN_RUNNING, fakelibvirt.VIR_DOMAIN_PAUSED)
 
 
 class Name(str):
-    """The name of a domain, which is not unique over the hosts."""
+    """Returns the name of a domain, which is not unique over the hosts."""
 
     pid: int
 
@@ -75,7 +76,7 @@ class GuestGroups(fixtures.Fixture):
 
     @staticmethod
     def _method(owner: str, name: str, new: Any) -> Any:
-        """A method that gets the one of Nova's fixture as first argument."""
+        """Returns a method that gets the fixture's method first."""
         old = getattr(getattr(fakelibvirt, owner), name)
 
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +84,7 @@ class GuestGroups(fixtures.Fixture):
         return method
 
     def of(self, domain: Any) -> emulated.Guests:
-        """The guests of the domain's host."""
+        """Returns the guests of the domain's host."""
         return self.hosts[domain._connection.hostname]
 
     # Domains.
@@ -96,12 +97,13 @@ class GuestGroups(fixtures.Fixture):
         if running:
             self._fork(domain)
         if running and self.kind != 'lxc':
-            # The destination of a live migration: nothing runs before the
-            # memory is there.
+            # This is the destination of a live migration: nothing runs there
+            # before the memory arrives.
             domain._state = fakelibvirt.VIR_DOMAIN_PAUSED
 
     def _xml(self, old: Any, domain: Any, flags: Any) -> Any:
-        # The fixture's own cannot describe the file system of a container.
+        # The fixture's own method cannot describe the file system of a
+        # container.
         return domain.rt_xml
 
     def _name(self, old: Any, domain: Any) -> Name:
@@ -162,31 +164,32 @@ class GuestGroups(fixtures.Fixture):
         name = etree.fromstring(xml).findtext('name')
         known = connection._vms.get(name)
         if known is not None and known.rt_pid:
-            # What runs stays as it is; it outlives its end from now on.
+            # A domain that runs stays as it is, and from now on remains after
+            # its end.
             known._transient = False
             return known
         return old(connection, xml)
 
     def _emit(self, old: Any, connection: Any, domain: Any, event: int,
               detail: int) -> None:
-        # Nova delays STOPPED by 15 seconds: tests say when.
+        # Nova delays STOPPED by 15 seconds; here the tests say when it comes.
         if event == fakelibvirt.VIR_DOMAIN_EVENT_STARTED and (
                 domain in connection._vms.values()):
             self.started(connection.hostname, domain.UUIDString())
 
-    # What nobody asked Nova for.
+    # The following methods do what nobody asked Nova for.
 
     def vanish(self, domain: Any) -> None:
         """The guest ends by itself."""
         fakelibvirt.Domain.shutdown(domain)
 
     def reboot(self, domain: Any) -> None:
-        """libvirt stops a container and starts it anew."""
+        """Stops a container and starts it again, as libvirt does."""
         self.vanish(domain)
         fakelibvirt.Domain.createWithFlags(domain, 0)
 
     def forget(self, domain: Any) -> None:
-        """libvirt has migrated it away, or gave an incoming one up."""
+        """Ends a guest that was migrated away, or an incoming guest."""
         connection, name = domain._connection, str(domain.name())
         if domain.rt_pid:
             self.vanish(domain)
@@ -207,5 +210,5 @@ def _set_metadata(domain: Any, kind: int, xml: str | None, key: str,
 
 
 def lifecycle(uuid: str, transition: int) -> virtevent.LifecycleEvent:
-    """An event as Nova's host passes it on."""
+    """Returns an event as Nova's host passes it on."""
     return virtevent.LifecycleEvent(uuid, transition)

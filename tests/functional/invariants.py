@@ -2,8 +2,8 @@
 
 """The invariants that hold after every operation.
 
-The sums are taken here, from what Nova, Placement and the kernels store:
-with none of the code that keeps them.
+The sums are computed here, from what Nova, Placement and the kernels store,
+without any of the code that computes them in the product.
 """
 
 import collections
@@ -26,13 +26,13 @@ from tests.functional import base
 from tests.functional import guests
 
 PPM = 1_000_000
-#: What a group above others holds at least.
+#: The least runtime of a group above other groups.
 LEAST_PPM = 3
-#: The default priorities of servers, and the period that has the highest.
+#: The default priorities of servers, and the period with the highest priority.
 LOWEST, HIGHEST = 10, 57
 SHORTEST_US = 1_024
 
-#: States of a migration that keeps nothing any more.
+#: The states of a migration that no longer holds anything.
 ENDED = ('cancelled', 'completed', 'confirmed', 'done', 'error', 'failed',
          'reverted')
 
@@ -40,7 +40,7 @@ Grants = dict[str, dict[int, tuple[int, int]]]
 
 
 class TestCase(base.TestCase):
-    """Hosts that are all looked at after each operation."""
+    """Hosts that are all checked after each operation."""
 
     HOSTS: tuple[str, ...] = ('host1', 'host2')
     CAP = 950_000
@@ -55,13 +55,13 @@ class TestCase(base.TestCase):
             self.start_host(name)
 
     def _started(self, host: str, uuid: str) -> None:
-        """libvirt tells nova-compute, where one is there to hear it."""
+        """Passes on an event of libvirt, if nova-compute runs."""
         if host in self.computes:
             self.computes[host].driver.emit_event(guests.lifecycle(
                 uuid, virtevent.EVENT_LIFECYCLE_STARTED))
 
     def _runs(self, host: str, domain: Any) -> None:
-        """The code of a virtual machine is about to run."""
+        """Notes a virtual machine whose code starts without its budget."""
         uuid, granted = domain.UUIDString(), self._granted(host)
         claim = self.stored(host).get(uuid)
         if claim and self.has_plugin(host) and granted != granted | (
@@ -73,27 +73,28 @@ class TestCase(base.TestCase):
             return 'nova_rt' in nova.conf.CONF.compute_driver
         return hasattr(self.computes[host].driver, 'rt_capacity')
 
-    # Between nova-compute and the database.
+    # The following methods compare nova-compute with the database.
 
     def provider(self, host: str) -> str:
         return str(objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.cell_context(), host).uuid)
 
     def _stored(self, host: str) -> set[str]:
-        """The identifiers of all claims on a host that servers hold."""
+        """Returns the identifiers of all stored claims on a host."""
         if host in self._snapshot:
             return self._snapshot[host]
         return self._all_stored()[self.provider(host)]
 
     def _all_stored(self) -> collections.defaultdict[str, set[str]]:
-        """The identifiers of all claims that servers hold, by provider."""
+        """Returns the identifiers of all stored claims, by provider."""
         stored: collections.defaultdict[str, set[str]] = (
             collections.defaultdict(set))
         for instance in objects.InstanceList.get_by_filters(
                 self.cell_context(), {'deleted': False, 'soft_deleted': True},
                 expected_attrs=['resources', 'migration_context']):
             if instance.host is None:
-                # Offloaded: the next claim replaces what is stored.
+                # The server is offloaded: its next claim replaces the stored
+                # one.
                 continue
             moves = self._under_way(instance)
             lists = [instance.resources] + (
@@ -114,7 +115,7 @@ class TestCase(base.TestCase):
             self._snapshot = {}
 
     def _under_way(self, instance: Any) -> Any:
-        """The context of a move that has neither ended nor failed."""
+        """Returns the context of a move that has neither ended nor failed."""
         context = instance.migration_context
         if context is not None and objects.Migration.get_by_id(
                 self.cell_context(), context.migration_id).status in ENDED:
@@ -122,7 +123,7 @@ class TestCase(base.TestCase):
         return context
 
     def stored(self, host: str) -> dict[str, claims.RTClaim]:
-        """By server: what it runs with on this host."""
+        """Returns the claim that each server runs with on this host."""
         found: dict[str, claims.RTClaim] = {}
         for text in sorted(self._stored(host)):
             claim = claims.RTClaim.parse(text)
@@ -136,15 +137,15 @@ class TestCase(base.TestCase):
             {'id': claim.instance_uuid})) == claim
 
     def tracked(self, host: str) -> set[str]:
-        """The identifiers that the tracker of a host counts."""
+        """Returns the identifiers that the tracker of a host counts."""
         return {claim.identifier for claim
                 in self.computes[host].manager.rt.rt_claims()}
 
     def used(self, host: str) -> collections.Counter[int]:
-        """ppm that are claimed of each pCPU.
+        """Returns the ppm that are claimed of each pCPU.
 
-        A server runs with one of its claims, so the largest one counts; where
-        servers run by fixed priorities all of them do.
+        A server runs with one of its claims, so the largest claim counts; on
+        hosts with fixed priorities all claims count.
         """
         by_server: dict[str, collections.Counter[int]] = {}
         for text in self.tracked(host):
@@ -167,7 +168,7 @@ class TestCase(base.TestCase):
         return dict(self.kernel(host).granted())
 
     def expected(self, host: str, pid: int, claim: claims.RTClaim) -> Grants:
-        """Returns what the groups of one guest must hold, and no more."""
+        """Returns exactly what the groups of one guest must hold."""
         own = (claim.reservation.runtime_us, claim.reservation.period_us)
         found = self.guests.hosts[host]
         vcpus = found.vcpus(pid)
@@ -183,7 +184,7 @@ class TestCase(base.TestCase):
                 in zip(vcpus, claim.places, strict=True) if cpu is not None}
 
     def alive(self, host: str) -> list[Any]:
-        """The domains of a host that have a process."""
+        """Yields the domains of a host that have a process."""
         connection = self.computes[host].driver._host.get_connection()
         return [domain for domain in connection._vms.values()
                 if domain.rt_pid]
@@ -194,7 +195,7 @@ class TestCase(base.TestCase):
         return self.stored(host).get(domain.UUIDString())
 
     def assert_kernel(self, host: str) -> None:
-        """Budgets are those of the claims, and nobody finds room."""
+        """Checks that budgets are those of the claims, without any room."""
         granted = self._granted(host)
         leaves: Grants = {}
         for domain in self.alive(host):
@@ -249,7 +250,7 @@ class TestCase(base.TestCase):
 
     def _policy(self, host: str, claim: claims.RTClaim | None
                 ) -> tuple[int, int]:
-        """The policy of what a guest runs, and its priority."""
+        """Returns the policy and the priority of the tasks of a guest."""
         if claim is None:
             return os.SCHED_OTHER, 0
         return os.SCHED_RR, self._priority(host, claim.reservation.period_us)
@@ -263,7 +264,7 @@ class TestCase(base.TestCase):
     # All of it.
 
     def assert_safe(self, *hosts: str) -> None:
-        """At any time: nothing is forgotten, nothing is beyond the cap."""
+        """Checks, at any time, that nothing is forgotten or beyond the cap."""
         self.assertEqual([], self.unreserved)
         hosts = hosts or tuple(self.computes)
         with self._read_once(hosts):
@@ -275,7 +276,7 @@ class TestCase(base.TestCase):
                 self.assert_kernel(host)
 
     def assert_invariants(self, *hosts: str) -> None:
-        """After an operation, and again after the audit that follows."""
+        """Checks after an operation, and again after the next audit."""
         hosts = hosts or tuple(self.computes)
         self.assert_safe(*hosts)
         for host in hosts:
@@ -309,7 +310,7 @@ class TestCase(base.TestCase):
                                   else 0) for ppm in state.used])
 
     def assert_nothing_remains(self) -> None:
-        """All servers are deleted: nothing is left of them."""
+        """Deletes all servers, and checks that nothing is left of them."""
         for server in self.api.get_servers(detail=False):
             self._delete_server(server)
         for host in self.computes:

@@ -23,15 +23,15 @@ import oslo_messaging
 
 from tests.emulation import kernel as emulation
 
-#: Transactions that no reservation depends on: to be killed before one is
-#: to be killed before the seam that follows.
+#: Transactions that no reservation depends on: a kill before one of them has
+#: the same effect as a kill before the seam that follows.
 _NOTES = ('action_', 'console_', 'instance_fault', 'instance_info_cache',
           'service_')
 _DOMAIN = ('createWithFlags', 'destroy', 'undefine', 'undefineFlags',
            'resume', 'shutdown')
 _CONNECTION = ('defineXML', 'createXML')
-#: Methods of a compute whose caller waits for the answer; to all others
-#: nobody listens, though in tests they are called too.
+#: Methods of a compute for whose answer the caller waits.  Nobody waits for
+#: the answer of the other methods, although tests call them directly.
 _CALLS = ('check_can_live_migrate_destination',
           'check_can_live_migrate_source', 'pre_live_migration',
           'post_live_migration_at_destination', 'rt_change_reservation')
@@ -67,7 +67,7 @@ class Killer(fixtures.Fixture):
 
     @contextlib.contextmanager
     def armed(self, at: int | str | None = None) -> Iterator[None]:
-        """Within the block the compute that gets to seam *at* ends.
+        """Lets the compute that reaches seam *at* within the block end there.
 
         :param at: which one, counted from 1, or its name
         """
@@ -80,20 +80,20 @@ class Killer(fixtures.Fixture):
             self._armed = False
 
     def wait(self) -> None:
-        """Until no thread works for anybody."""
+        """Waits until no thread works for any compute."""
         with self._quiet:
             if not self._quiet.wait_for(lambda: not self._busy, _SECONDS):
                 raise AssertionError(f'{self._busy} tasks did not end')
 
     def revive(self) -> list[str]:
-        """The hosts whose compute has to be started; they may act again."""
+        """Returns hosts whose compute must be started; they may act again."""
         dead, self.dead = sorted(self.dead), set()
         return dead
 
     # Seams.
 
     def seam(self, name: str) -> None:
-        """The thread is about to do something.
+        """Passes a seam, before the thread does something.
 
         :raises Killed: it does not happen
         """
@@ -121,7 +121,7 @@ class Killer(fixtures.Fixture):
 
     def work(self, host: str | None, name: str, function: Any, *args: Any,
              **kwargs: Any) -> Any:
-        """A thread's work for the compute of *host*, or for nobody."""
+        """Does the work of a thread for a compute; None: for nobody."""
         if host in self.dead:
             self.lost.append(f'{host}: {name}')
             return None
@@ -132,7 +132,7 @@ class Killer(fixtures.Fixture):
         try:
             return function(*args, **kwargs)
         except Killed:
-            return None  # nobody waits for a process that was killed
+            return None  # Nobody waits for a process that was killed.
         finally:
             vars(self._local).update({'host': None, 'shield': 0, 'depth': 0}
                                      | before)
@@ -140,7 +140,7 @@ class Killer(fixtures.Fixture):
                 self._busy -= 1
                 self._quiet.notify_all()
 
-    # Where the seams are.
+    # The following methods place the seams.
 
     def _setUp(self) -> None:
         for name, new in (
@@ -187,7 +187,7 @@ class Killer(fixtures.Fixture):
 
     def _step(self, name: str, kind: str, what: Any = lambda *args,
               **kwargs: '', elsewhere: bool = True) -> None:
-        """A seam before each call."""
+        """Places a seam before each call."""
         def step(old: Any, *args: Any, **kwargs: Any) -> Any:
             self.seam(f'{kind} {what(*args, **kwargs)}'.strip())
             if not elsewhere:
@@ -221,7 +221,7 @@ class Killer(fixtures.Fixture):
         if host is None:
             return old(kind, function, *args, **kwargs)
         with self._quiet:
-            self._busy += 1  # until it has started
+            self._busy += 1  # The compute has not started yet.
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with self._quiet:
@@ -246,7 +246,7 @@ class Killer(fixtures.Fixture):
 
 
 def _find(name: str) -> Any:
-    """A module, or a class in one."""
+    """Returns a module, or a class in a module."""
     module, _, attribute = name.rpartition('.')
     if name in sys.modules:
         return sys.modules[name]
@@ -254,7 +254,7 @@ def _find(name: str) -> Any:
 
 
 def _caller() -> str:
-    """The function of nova.db that opens the transaction."""
+    """Returns the function of nova.db that opens the transaction."""
     frame: Any = sys._getframe()
     for _ in range(20):
         frame = frame.f_back

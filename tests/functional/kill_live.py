@@ -2,7 +2,7 @@
 
 """nova-compute is killed, at either end, at each step of a live migration.
 
-libvirt lives on: it goes on with a migration that nobody waits for any more.
+libvirt lives on: it continues a migration for which nobody waits any more.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from tests.functional import kill_moves
 from tests.functional import live
 
 Server = kill_matrix.Server
-#: seconds, not to wait half a minute for each destination that was killed
+#: in seconds; otherwise each killed destination costs half a minute
 _PATIENCE = 10.0
 
 
 class Migrations(live.Migrations):
-    """Asked for by a process that can be killed."""
+    """A process that can be killed asks for the migration."""
 
     def __init__(self, killer: kill.Killer, *args: Any) -> None:
         super().__init__(*args)
@@ -41,7 +41,7 @@ class Migrations(live.Migrations):
 
 
 class LiveKillTests(kill_moves.MoveKillTests):
-    """Moves, those of servers that run among them."""
+    """Moves of servers, some of which run."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -53,7 +53,7 @@ class LiveKillTests(kill_moves.MoveKillTests):
             self.killer, self.guests, lambda: self.connection('host2')))
 
     def _stored(self, host: str) -> set[str]:
-        # libvirt completed a live migration that Nova gave up.
+        # libvirt completed a live migration that Nova had given up.
         found = super()._stored(host)
         for uuid in self.running(host):
             server = objects.Instance.get_by_uuid(
@@ -76,11 +76,11 @@ class LiveKillTests(kill_moves.MoveKillTests):
         return self.computes[host].driver._host.get_connection()
 
     def _started(self, host: str, uuid: str) -> None:
-        # The thread for libvirt's events is one of that compute.
+        # The thread for libvirt's events belongs to this compute.
         self.killer.work(host, 'event', super()._started, host, uuid)
 
     def _runs(self, host: str, domain: Any) -> None:
-        # Without nova-compute nobody can give it a reservation, or a
+        # Without nova-compute, nobody can give the guest a reservation or a
         # real-time policy.
         if host not in self.killer.dead:
             super()._runs(host, domain)
@@ -94,20 +94,20 @@ class LiveKillTests(kill_moves.MoveKillTests):
             self.assertEqual(self.ends_at, self.host_of(server))
 
     def operate(self) -> None:
-        """And with allocations, of which Nova keeps those of both hosts."""
+        """Operates, and repairs the allocations on both hosts."""
         super().operate()
         if self.ends_at:
             self.operator.obey()
 
     def repair(self, server: Server) -> None:
-        """Nova has one that is elsewhere in fact started a second time."""
+        """Ends the guest elsewhere: Nova would start a second guest."""
         for host in self.computes:
             if host != server['OS-EXT-SRV-ATTR:host']:
                 self.end(server, host)
         super().repair(server)
 
     def delete_meanwhile(self, server: Server) -> None:
-        """Nova does it without the host that was lost."""
+        """Nova does this without the host that was lost."""
         self.migrate_live(server)
         for host in self.killer.dead:
             self._force_down(host, True)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-compute is killed at each step of what it does.
+"""nova-compute is killed at each step of each operation.
 
-The steps are counted by the test: an operation is run once as it is, then
-once for each seam that its computes passed, and the compute ends there.
-After a restart and one audit nothing may be beyond a cap or leaked, and who
-still runs has its reservation.
-
-``NOVA_RT_KILL``: the share of the seams that is taken, 1 for all of them;
-``tests.seeds`` says which.
-``NOVA_RT_KILL_POINT``: ``operation:number[,number...]`` for a few.
+The test counts the steps: each operation runs once undisturbed, and then once
+for each seam that its computes passed; the compute ends at that seam.  After a
+restart and one audit nothing may be beyond a cap or leaked, and each server
+that still runs has its reservation.  ``NOVA_RT_KILL`` is the part of the seams
+that is used, 1 for all of them; ``tests.seeds`` says which seams.
+``NOVA_RT_KILL_POINT`` is ``operation:number[,number...]`` for a few seams.
 """
 
 from collections.abc import Callable
@@ -41,7 +39,7 @@ _OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An operation on a server, and the way to its start."""
+    """An operation on a server, and the preparation of its start."""
 
     name: str
     prepare: Callable[[], Any]
@@ -52,7 +50,8 @@ class Operation:
 class KillTests(watched.Watched):
     """The kill points, for containers and virtual machines."""
 
-    #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
+    #: the part of the seams, unless NOVA_RT_KILL says otherwise: all seams
+    #: take an hour
     SHARE = 0.06
 
     def setUp(self) -> None:
@@ -64,8 +63,8 @@ class KillTests(watched.Watched):
 
     def _configure(self) -> None:
         super()._configure()
-        # A compute that is killed again and again may never tell that it
-        # is there.
+        # A compute that is killed again and again may never report that it is
+        # up.
         self.flags(service_down_time=3600)
 
     # The matrix.
@@ -144,8 +143,8 @@ class KillTests(watched.Watched):
             self.assert_safe(host)
             extra = self.tracked(host) - self._stored(host)
             self.assertLessEqual(extra, self.kept(host))
-            # Nova forgets the guest of an evacuation that was killed; it
-            # has no budget, see assert_safe.
+            # Nova forgets the guest of an evacuation that was killed; the
+            # guest has no budget, see assert_safe.
             self.assertLessEqual({
                 uuid for uuid in self.running(host)
                 if self.instance({'id': uuid}).host == host},
@@ -155,7 +154,7 @@ class KillTests(watched.Watched):
         return {domain.UUIDString() for domain in self.alive(host)}
 
     def is_well(self, server: Server) -> bool:
-        """Returns whether Nova takes it for running, and it does."""
+        """Returns whether the server runs, and Nova takes it for running."""
         host = server['OS-EXT-SRV-ATTR:host']
         return (server['status'] == 'ACTIVE'
                 and not server['OS-EXT-STS:task_state']
@@ -163,7 +162,7 @@ class KillTests(watched.Watched):
                 and server['id'] in self.running(host))
 
     def _stored(self, host: str) -> set[str]:
-        # What Nova counts: a context outlives a move that was given up.
+        # Only what Nova counts: a context outlives a move that was given up.
         provider, found = self.provider(host), set()
         for instance in objects.InstanceList.get_by_filters(
                 self.cell_context(), {'deleted': False},
@@ -180,8 +179,8 @@ class KillTests(watched.Watched):
                 found |= move
             if instance.task_state == task_states.RESIZE_REVERTING and (
                     instance.migration_context):
-                # Nova ends the migration first, and the server is not yet
-                # back at its source.
+                # Nova ends the migration first; the server is not yet back at
+                # its source.
                 found |= identifiers(
                     provider, instance.migration_context.old_resources)
         return found
@@ -202,7 +201,7 @@ class KillTests(watched.Watched):
 
     def in_force(self, host: str, domain: Any, granted: invariants.Grants
                  ) -> claims.RTClaim | None:
-        """A killed move on one host may leave the guest with either claim."""
+        """After a killed move on one host, the guest may hold either claim."""
         uuid = domain.UUIDString()
         for text in self.kept(host) & self.tracked(host):
             claim = claims.RTClaim.parse(text)
@@ -222,7 +221,7 @@ class KillTests(watched.Watched):
             return False
         migration = objects.Migration.get_by_id(
             self.cell_context(), context.migration_id)
-        # Nova does not count an evacuation in all states of its server.
+        # In some states of a server, Nova does not count its evacuation.
         return migration.status not in _OVER and (
             migration.migration_type == 'evacuation'
             or resource_tracker._instance_in_resize_state(instance))
@@ -242,10 +241,10 @@ class KillTests(watched.Watched):
 
     def repair(self, server: Server) -> None:
         if server['OS-EXT-SRV-ATTR:host'] not in self.computes:
-            return  # it was never there, or its host is lost
+            return  # The guest was never there, or its host is lost.
         self.refused(server, 'os-resetState', {'state': 'active'})
         if self.refused(server, 'reboot', {'type': 'HARD'}):
-            # There is no guest to start: Nova can only delete it.
+            # There is no guest to start: Nova can only delete the server.
             self.refused(server, 'os-resetState', {'state': 'error'})
             return
         self.killer.wait()
@@ -253,14 +252,14 @@ class KillTests(watched.Watched):
         self.assertTrue(self.is_well(server), server)
 
     def end(self, server: Server, host: str) -> None:
-        """virsh destroy, virsh undefine."""
+        """Does what virsh destroy and virsh undefine do."""
         connection = self.computes[host].driver._host.get_connection()
         for domain in list(connection._vms.values()):
             if domain.UUIDString() == server['id']:
                 self.guests.forget(domain)
 
     def finish(self) -> None:
-        """All servers are deleted, and nothing is left of them."""
+        """Deletes all servers, and checks that nothing of them is left."""
         for server in self.api.get_servers(detail=False):
             self.api.delete_server(server['id'])
         self.killer.wait()
@@ -276,7 +275,7 @@ class KillTests(watched.Watched):
         self.archive()
 
     def archive(self) -> None:
-        """Else each audit of the points to come reads those of the last."""
+        """Removes old records, which audits of later points would read."""
         for host, compute in self.computes.items():
             node = compute.driver.get_available_nodes()[0]
             for each in objects.MigrationList.get_in_progress_and_error(
@@ -295,7 +294,7 @@ class KillTests(watched.Watched):
                 expected_attrs=['resources', 'migration_context']))
 
     def sweep(self) -> None:
-        """After a failure: the next point starts from nothing."""
+        """Cleans up after a failure: the next point starts from nothing."""
         self.beyond.clear()
         self.killer.wait()
         for server in self.api.get_servers(detail=False):
@@ -346,11 +345,11 @@ class KillTests(watched.Watched):
 
 
 def identifiers(provider: str, *resources: Any) -> set[str]:
-    """The claims at one provider."""
+    """Returns the claims at one provider."""
     return {each.identifier for held in resources for each in held or ()
             if (each.resource_class, each.provider_uuid)
             == (hostmap.RESOURCE_CLASS, provider)}
 
 
 def _nothing(timeout: float) -> None:
-    """A process that was killed tidies nothing up."""
+    """A process that was killed cleans nothing up."""

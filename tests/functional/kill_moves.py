@@ -2,8 +2,8 @@
 
 """nova-compute is killed at each step of a move.
 
-Nova needs an operator after most killed moves: what he does is part of the
-tests.
+After most killed moves, Nova needs an operator: the operator's actions are
+part of the tests.
 """
 
 import contextlib
@@ -65,16 +65,16 @@ class MoveKillTests(kill_matrix.KillTests):
 
     def lost_host(self) -> Server:
         if not self.replicated('host2'):
-            # The pCPUs that are chosen there are others.
+            # The destination chooses other pCPUs.
             self.boot_on('host2', self.flavor(100))
-        # Nova keeps what a killed evacuation holds in Placement: one more
-        # must fit beside it.
+        # Nova keeps the allocation of a killed evacuation in Placement, so one
+        # more must fit.
         server = self.boot_here(self.small)
         self.lost = self.lose('host1')
         return server
 
     def returns(self) -> None:
-        """The lost host comes back; Nova cleans up there."""
+        """Brings the lost host back; Nova cleans up there."""
         self.come_back('host1', self.lost)
         self.lost = None
         for host in self.computes:
@@ -92,7 +92,7 @@ class MoveKillTests(kill_matrix.KillTests):
         self.returns()
 
     def forget(self, server: Server) -> None:
-        """Nova would refuse to evacuate it again."""
+        """Ends the guest: Nova would refuse to evacuate the server again."""
         self.end(server, 'host2')
         self.audit('host2')
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""libvirt's part of a live migration; Nova's fake one only fails."""
+"""libvirt's part of a live migration; Nova's fake libvirt only fails."""
 
 from collections.abc import Callable
 import threading
@@ -49,7 +49,7 @@ class Migrations(fixtures.Fixture):
         for name, new in (
                 ('migrateToURI3', self._migrate), ('jobStats', self._stats),
                 ('abortJob', self._abort),
-                # Which are new to the class.
+                # Attributes that the class does not have.
                 ('migrateGetMaxSpeed', lambda domain: UNLIMITED),
                 ('migrateSetMaxSpeed',
                  lambda domain, speed: self._set_speed(speed))):

@@ -21,9 +21,9 @@ Server = dict[str, Any]
 
 
 class TestCase(invariants.TestCase):
-    """Casts are calls: an operation has ended when its request has."""
+    """Casts are calls: an operation has ended when its request has ended."""
 
-    #: of a server that says nothing else
+    #: The number of vCPUs of a server that names none.
     VCPUS = 1
 
     def setUp(self) -> None:
@@ -39,17 +39,17 @@ class TestCase(invariants.TestCase):
 
     def reserved(self, host: str = 'host1', share: int = 600,
                  vcpus: int | None = None) -> Server:
-        """A server that runs with *share* thousandths of a pCPU."""
+        """Starts a server with *share* thousandths of a pCPU."""
         server = self.boot_on(host, self.flavor(share, vcpus))
         self.assert_invariants()
         return server
 
     def flavor(self, share: int, vcpus: int | None = None) -> str:
-        """Any two of them differ in more than the reservation."""
+        """Any two of these flavors differ in more than the reservation."""
         return self.twin(share, share, vcpus)
 
     def twin(self, share: int, other: int, vcpus: int | None = None) -> str:
-        """Differs from the flavor of *other* in the reservation only."""
+        """Makes a flavor that differs from *other* in the reservation only."""
         return self.rt_flavor(share * 100, 100_000, vcpus or self.VCPUS,
                               test__size=str(other))
 
@@ -62,14 +62,14 @@ class TestCase(invariants.TestCase):
 
     def act(self, server: Server, action: str, body: Any = None,
             status: str | None = None) -> None:
-        """An action and the status it leads to; all invariants then."""
+        """Runs an action to its end status, and checks the invariants."""
         self.api.post_server_action(server['id'], {action: body})
         if status:
             self._wait_for_state_change(server, status)
         self.assert_invariants()
 
     def refused(self, server: Server, action: str, body: Any = None) -> str:
-        """An action that fails, now or on its way; what the answer is."""
+        """Runs an action that fails, now or later; returns the answer."""
         try:
             self.api.post_server_action(server['id'], {action: body})
         except client.OpenStackApiException as error:
@@ -88,11 +88,11 @@ class TestCase(invariants.TestCase):
         return found
 
     def share(self, server: Server) -> int:
-        """Thousandths of a pCPU that are claimed."""
+        """Returns the thousandths of a pCPU that are claimed."""
         return self.claimed(server).reservation.bandwidth // 1000
 
     def assert_runs(self, server: Server, host: str, share: int) -> None:
-        """It runs there, with this."""
+        """Checks that a server runs there, with this reservation."""
         self.assertEqual(host, self.host_of(server))
         claim = self.stored(host)[server['id']]
         self.assertEqual(share * 1000, claim.reservation.bandwidth)
@@ -101,25 +101,25 @@ class TestCase(invariants.TestCase):
         self.assert_safe()
 
     def assert_off(self, server: Server, host: str, share: int) -> None:
-        """It does not run and keeps this."""
+        """Checks that a server does not run, and keeps this claim."""
         self.assertEqual({}, self.kernel(host).granted())
         self.assertEqual(share, self.share(server))
         self.assertNotIn(server['id'], [domain.UUIDString()
                                         for domain in self.alive(host)])
 
-    # What happens to hosts and guests.
+    # The following methods are events of hosts and guests.
 
     def event(self, server: Server, host: str, transition: int) -> None:
         self.computes[host].driver.emit_event(
             guests.lifecycle(server['id'], transition))
 
     def crash(self, server: Server, host: str = 'host1') -> None:
-        """The guest ends by itself, and libvirt says so."""
+        """Ends the guest by itself; libvirt reports the end."""
         self.guests.vanish(self.domain(server, host))
         self.event(server, host, virtevent.EVENT_LIFECYCLE_STOPPED)
 
     def power_cut(self, host: str) -> Any:
-        """All guests and nova-compute end at once; its connection."""
+        """Ends all guests and nova-compute; returns libvirt's connection."""
         connection = self.computes[host].driver._host.get_connection()
         domains = self.alive(host)
         self.computes[host].stop()
@@ -128,14 +128,14 @@ class TestCase(invariants.TestCase):
         return connection
 
     def lose(self, host: str) -> Any:
-        """A host that Nova believes down; its compute service."""
+        """Makes Nova believe that a host is down; returns its service."""
         compute = self.computes.pop(host)
         compute.stop()
         self._force_down(host, True)
         return compute
 
     def disable(self, host: str) -> None:
-        """No server is scheduled to it."""
+        """Disables a host, so that no server is scheduled to it."""
         service = self.api.get_services(host=host, binary='nova-compute')[0]
         self.api.put_service(service['id'], {'status': 'disabled'})
 
@@ -150,14 +150,15 @@ class TestCase(invariants.TestCase):
         self.restart_compute_service(host)
         with contextlib.suppress(client.OpenStackApiException):
             return self._force_down(host, False)
-        # Of several evacuations of a server Nova completes one in each
-        # start, and wants another start before it believes the host.
+        # If a server was evacuated several times, Nova completes one
+        # evacuation in each start, and needs one more start before it believes
+        # the host.
         self.restart_compute_service(host)
         self._force_down(host, False)
 
 
 def _at_home(method: Callable[..., None]) -> Callable[..., None]:
-    """The method reads which host it is on, and this process is all."""
+    """Runs a method under the name of its host: all share this process."""
     def call(driver: Any, *args: Any) -> None:
         last = nova.conf.CONF.host
         nova.conf.CONF.set_override('host', driver._host.get_hostname())
@@ -171,7 +172,7 @@ def _at_home(method: Callable[..., None]) -> Callable[..., None]:
 
 def _power_off(driver: Any, context: Any, instance: Any, *args: Any,
                **kwargs: Any) -> str:
-    """There is no disk to move; Nova's own tests leave it out too."""
+    """There is no disk to move; Nova's own tests leave this out, too."""
     guest = driver._host.get_guest(instance)
     if guest.is_active():
         guest.poweroff()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""An operator, who brings Placement in order after Nova left off."""
+"""An operator, who repairs Placement after Nova."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from nova.cmd import manage as nova_manage
 from rt_operate.commands import manage
 from rt_operate.manage import command
 
-#: in which he looks at what is wrong, and does what helps
+#: How often the operator reads what is wrong, and does what helps.
 _ROUNDS = 3
 
 
@@ -34,7 +34,7 @@ class Operator(fixtures.Fixture):
                 f'rt_operate.manage.{name}', new))
 
     def heal(self) -> int:
-        """Bring Placement in order; how much there was to do.
+        """Repairs Placement; returns how much there was to repair.
 
         Nova leaves the allocation of a migration that was given up for
         good: it is for ``nova-manage placement audit``, or for us.
@@ -46,7 +46,7 @@ class Operator(fixtures.Fixture):
         return len(differences)
 
     def obey(self) -> None:
-        """Do what the check says is to be done, until it finds nothing."""
+        """Does what the check advises, until the check finds nothing."""
         for _ in range(_ROUNDS):
             remedies = [each['remedy'] for each in self._check()]
             for remedy in remedies:
@@ -67,7 +67,7 @@ class Operator(fixtures.Fixture):
                 nova.heal_allocations(instance_uuid=uuid)
 
     def audit(self) -> None:
-        """Deletes orphans as nova-manage placement audit, without servers."""
+        """Deletes orphans like nova-manage placement audit, but no servers."""
         for uuid in self._test.compute_rp_uuids.values():
             for consumer in self._test._get_allocations_by_provider_uuid(
                     uuid):

@@ -31,7 +31,7 @@ from nova_rt.machine import privsep
 TOP_US = 20_000
 #: What the root group hands out where the kernel starts with nothing.
 _ROOT_PPM = 900_000
-#: The kernel counts in so many parts of a CPU.
+#: The kernel counts in this many parts of a CPU.
 BW_UNIT = 1 << 20
 _SECONDS = 10
 #: Names the groups of all run queues.
@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 def why_not() -> str:
-    """Returns why this machine cannot run these tests, '' where it can."""
+    """Returns why this machine cannot run these tests; '' if it can."""
     if os.geteuid() != 0:
         return 'needs root'
     hierarchy = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())
@@ -54,7 +54,7 @@ def why_not() -> str:
 
 
 def mount(controller: str) -> pathlib.Path:
-    """The root group of a controller's hierarchy."""
+    """Returns the root group of a controller's hierarchy."""
     mounts = list(nova_rt.machine.kernel.fs.RealFS().mounts())
     for point, kind, options in mounts:
         if kind == 'cgroup' and controller in options.split(','):
@@ -66,7 +66,7 @@ def mount(controller: str) -> pathlib.Path:
 
 
 def budget(group: pathlib.Path) -> tuple[int, int]:
-    """(runtime, period) in us as the files say it; (0, 0) for max."""
+    """Returns (runtime, period) in us of a group's files; (0, 0) for max."""
     if (group / rt_max.MAX).exists():
         runtime, period = (group / rt_max.MAX).read_text().split()
         return (0, 0) if runtime == 'max' else (int(runtime), int(period))
@@ -75,7 +75,7 @@ def budget(group: pathlib.Path) -> tuple[int, int]:
 
 
 def give(group: pathlib.Path, runtime_us: int) -> None:
-    """Write a runtime for each second, which is what groups begin with."""
+    """Writes a runtime for each second, which is the period of new groups."""
     if (group / rt_max.MAX).exists():
         (group / rt_max.MAX).write_text(f'{runtime_us} 1000000')
     else:
@@ -83,7 +83,7 @@ def give(group: pathlib.Path, runtime_us: int) -> None:
 
 
 def eventually(action: Callable[[], object]) -> None:
-    """Call until it raises no OSError; the last one counts."""
+    """Calls *action* until it raises no OSError; the last error is raised."""
     end = time.monotonic() + _SECONDS
     while True:
         try:
@@ -96,7 +96,7 @@ def eventually(action: Callable[[], object]) -> None:
 
 
 def scratch(test: unittest.TestCase) -> str:
-    """The name of a top group that *test* may write to, in this process."""
+    """Makes a top group that *test* may write to, in this process."""
     name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
     for patch in (
             mock.patch.object(privsep.cgroup_pctxt, 'client_mode',
@@ -120,7 +120,8 @@ class RealKernelTest(unittest.TestCase):
         if reason:
             self.skipTest(reason)
         self.name = scratch(self)
-        # The scratch group is no top group of servers: these get all.
+        # The scratch group is not a top group of servers: these hold all
+        # bandwidth.
         modest = mock.patch.object(rt_group_sched.RtGroupSched, 'keeps_room',
                                    return_value=False)
         modest.start()
@@ -128,7 +129,7 @@ class RealKernelTest(unittest.TestCase):
         self.fs = nova_rt.machine.kernel.fs.RealFS()
         self.cpu = mount('cpu')
         self.interface = self._detect()
-        # As nova-compute does it: some kernels begin without any share.
+        # As nova-compute does: some kernels begin without any share.
         self.interface.prepare(_ROOT_PPM)
         self.before = self._foreign()
         self.children: list[subprocess.Popen[bytes]] = []
@@ -152,9 +153,9 @@ class RealKernelTest(unittest.TestCase):
 
     def make(self, group: pathlib.Path, controller: str = 'cpu'
              ) -> pathlib.Path:
-        """A new group with the files of a controller.
+        """Makes a new group with the files of a controller.
 
-        It has a cpuset, too, where a budget is on the CPUs of a cpuset.
+        The group has a cpuset, too, if a budget is on the CPUs of a cpuset.
         """
         self.hand_on(group.parent, controller)
         if self.interface.binds_cpus:
@@ -163,14 +164,14 @@ class RealKernelTest(unittest.TestCase):
         return group
 
     def claimed(self) -> tuple[int, ...]:
-        """The CPUs of a reservation of a group that is not pinned."""
+        """Returns the CPUs of a reservation of a group that is not pinned."""
         if self.interface.binds_cpus:
             return tuple(sorted(os.sched_getaffinity(0)))
         return (0,)
 
     @staticmethod
     def hand_on(parent: pathlib.Path, controller: str) -> None:
-        """Lets a group of version 2 hand a controller to its children."""
+        """Lets a group of version 2 pass a controller on to its children."""
         handed_on = parent / 'cgroup.subtree_control'
         if handed_on.exists() and controller not in (
                 handed_on.read_text().split()):
@@ -184,7 +185,7 @@ class RealKernelTest(unittest.TestCase):
                 if pathlib.Path(f'/proc/{thread}').exists()]
 
     def start(self, program: str = SLEEPER) -> subprocess.Popen[bytes]:
-        """A child process that runs, in a session of its own."""
+        """Starts a child process in a session of its own."""
         child = subprocess.Popen(
             [sys.executable, '-c', program], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, start_new_session=True)
@@ -195,9 +196,9 @@ class RealKernelTest(unittest.TestCase):
         return child
 
     def end(self, child: subprocess.Popen[bytes]) -> None:
-        """Kill a child with its children."""
+        """Kills a child with its children."""
         if child.poll() is None:
-            # With a tiny budget it would take long to exit.
+            # With a tiny budget the exit would take long.
             os.sched_setscheduler(child.pid, os.SCHED_OTHER,
                                   os.sched_param(0))
             os.killpg(child.pid, signal.SIGKILL)
@@ -206,7 +207,7 @@ class RealKernelTest(unittest.TestCase):
             child.stdin.close()
 
     def take_room(self) -> None:
-        """Give the scratch group TOP_US, if the others leave as much."""
+        """Gives the scratch group TOP_US, if other groups leave as much."""
         root = max(self.interface.group_state('/').ppm) * BW_UNIT // 1_000_000
         used = sum(map(self._ratio, self._groups(self.cpu)))
         if root - used < TOP_US * BW_UNIT // 1_000_000:
@@ -227,7 +228,7 @@ class RealKernelTest(unittest.TestCase):
         return BW_UNIT if runtime < 0 else runtime * BW_UNIT // max(1, period)
 
     def _foreign(self) -> tuple[object, ...]:
-        """Returns what nobody else changes while we run."""
+        """Returns the values that nobody else changes while the tests run."""
         # The root group need not have a file.
         return (self.interface.group_state('/'), *(
             pathlib.Path(sysctl.PATH.format(name)).read_text()
@@ -248,7 +249,7 @@ class RealKernelTest(unittest.TestCase):
         self.assertEqual(self.before, self._foreign())
 
     def _is_forgotten(self) -> None:
-        """The kernel keeps a removed group until its last task has ended.
+        """Checks that the kernel keeps none of our removed groups.
 
         :raises OSError: it keeps one of ours; there are those who cannot tell
         """

@@ -72,7 +72,7 @@ class ColocationTest(base.RealKernelTest):
                 self._measure(_ROUTER + text)
 
     def test_nothing_outlives_a_kill(self) -> None:
-        """Group, processes, and so namespaces."""
+        """The group, its processes, and with them the namespaces, are gone."""
         command = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-c', _COMMAND, 'interference',
              'measure', self._file(_ROUTER), '--cpus', '0', '0',
@@ -94,7 +94,7 @@ class ColocationTest(base.RealKernelTest):
             text = pathlib.Path('/proc', pid, 'stat').read_text()
         except OSError:
             return False
-        # One whose parent was killed may wait for another to take notice.
+        # A process whose parent was killed may wait for another parent.
         return text.rpartition(')')[2].split()[0] != 'Z'
 
     def _processes(self) -> list[str]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt conformance`` on this machine: it may write its own groups.
+"""Tests ``nova-rt conformance`` on this machine, in groups of its own.
 
-What its cases find is not tested here: that is for spare hosts, and takes
-most of each pCPU.
+The results of its cases are not tested here: the cases are for spare hosts,
+and take most of each pCPU.
 """
 
 import json
@@ -21,14 +21,14 @@ _COMMAND = ('import sys; from rt_operate.commands import main; '
 class ConformanceTest(base.RealKernelTest):
 
     def conformance(self, *words: str) -> dict[str, str]:
-        """A short case: a share may be off by any load of the host."""
+        """A short case, in which any load of the host may change a share."""
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', _COMMAND, 'conformance',
              '--this-host-may-crash', '--case', 'release',
              '--tolerance', '0.9', '-f', 'json', *words],
             capture_output=True, text=True)
         self.assertEqual('', done.stderr)
-        # What the kernel logs meanwhile may be about anything.
+        # The kernel may log anything meanwhile.
         return {each['case']: each['level'] for each
                 in json.loads(done.stdout)['cases']}
 

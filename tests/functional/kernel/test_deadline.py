@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.services.virt.libvirt.deadline on the threads of a real process.
+"""Tests nova_rt.services.virt.libvirt.deadline on threads of a real process.
 
 The process stands for a QEMU with two vCPUs; its scratch groups are named as
-libvirt names those of a domain.  Its threads sleep, as in a paused guest.
-Most of the bandwidth of this machine is taken for some milliseconds.
+libvirt names the groups of a domain.  Its threads sleep, as in a paused guest.
+The tests take most of the bandwidth of this machine for some milliseconds.
 """
 
 import os
@@ -42,7 +42,7 @@ PERIOD_US = 100_000
 
 
 def why_not() -> str:
-    """Returns why this machine cannot run these tests, '' where it can."""
+    """Returns why this machine cannot run these tests; '' if it can."""
     if os.geteuid() != 0:
         return 'needs root'
     found = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())
@@ -52,7 +52,7 @@ def why_not() -> str:
 
 
 class Holder:
-    """Threads of ours that sleep in SCHED_DEADLINE."""
+    """Threads of this process that sleep in SCHED_DEADLINE."""
 
     def __init__(self) -> None:
         self._end = threading.Event()
@@ -142,14 +142,14 @@ class DeadlineTest(unittest.TestCase):
         self.assertEqual([sched.Policy(os.SCHED_OTHER)] * 2, self.policies())
 
     def leave(self, ppm: int) -> None:
-        """Hold all of the pool but *ppm* of one CPU."""
+        """Takes all of the pool but *ppm* of one CPU."""
         rest = self.pool() - ppm
         while rest > 0:
             self.holder.hold(min(rest, 900_000))
             rest -= 900_000
 
     def pool(self) -> int:
-        """ppm of all CPUs together that capacity() promises."""
+        """Returns the ppm of all CPUs together that capacity() promises."""
         return (self.enforcer.capacity().ppm
                 * len(self.enforcer._admission.cpus()))
 
@@ -183,7 +183,7 @@ class DeadlineTest(unittest.TestCase):
                                                 self.claim(runtime)))
 
     def test_capacity_is_what_the_kernel_admits(self) -> None:
-        """All of it, and not 1 % more."""
+        """All of the promised bandwidth fits, and not 1 % more."""
         before = self.pool()
         self.leave(0)
         with self.assertRaises(OSError):
@@ -195,7 +195,7 @@ class DeadlineTest(unittest.TestCase):
         self.assertEqual(before, self.pool())
 
     def test_no_room_for_the_second_vcpu(self) -> None:
-        """Undone, and what was undone has returned."""
+        """The change is undone, and its bandwidth has returned."""
         self.leave(500_000)
         with (mock.patch.object(deadline, '_RETURN_SECONDS', 0.1),
               self.assertRaisesRegex(exception.KernelError, 'EBUSY')):
@@ -220,12 +220,13 @@ class DeadlineTest(unittest.TestCase):
         self.assertTrue(self.enforcer.holds(self.pid, self.claim(30_000)))
 
     def test_release_gives_the_bandwidth_back(self) -> None:
-        """Also of threads that sleep, again and again."""
+        """The bandwidth of sleeping threads returns, too, again and again."""
         with mock.patch.object(deadline, '_RETURN_SECONDS', 0):
             for _ in range(10):
                 self.enforcer.apply(self.pid, self.claim(40_000))
                 self.enforcer.release(self.pid)
-        # All of it: beside as much again there is still as much room.
+        # The guest has all of it: after as much again, there is still as much
+        # room.
         self.enforcer.apply(self.pid, self.claim(40_000))
         self.assertTrue(self.enforcer.holds(self.pid, self.claim(40_000)))
 
@@ -278,7 +279,7 @@ class DeadlineTest(unittest.TestCase):
 
 
 class PinnedTest(DeadlineTest):
-    """Each thread is kept on its pCPU by the cpuset of its group."""
+    """The cpuset of its group keeps each thread on its pCPU."""
 
     CONTROLLERS = ('cpu', 'cpuset')
     PINNED = True
@@ -295,7 +296,7 @@ class PinnedTest(DeadlineTest):
         self.assertFalse((mount / survey.SCRATCH).exists())
 
     def test_restricted_affinity(self) -> None:
-        """Where libvirt had pinned them, too."""
+        """The thread is moved even if libvirt had pinned it."""
         os.sched_setaffinity(self.vcpus[0], {1})
         self.enforcer.apply(self.pid, self.claim(20_000))
         self.assertEqual([{0}, {1}],
@@ -304,7 +305,7 @@ class PinnedTest(DeadlineTest):
         self.assertTrue(self.enforcer.holds(self.pid, self.claim(30_000)))
 
     def test_restricted_cpuset(self) -> None:
-        """None of libvirt's: it is of others, too, and stays as it is."""
+        """A cpuset that others use, too, stays as it is."""
         for thread in self.vcpus:
             (self.cpusets / 'tasks').write_text(str(thread))
         with self.assertRaisesRegex(exception.KernelError,
@@ -324,7 +325,7 @@ class PinnedTest(DeadlineTest):
 
 
 def _give_cpus(group: pathlib.Path) -> None:
-    """As libvirt does with a new cpuset."""
+    """Fills an empty cpuset, as libvirt does with a new one."""
     for name in ('cpuset.mems', 'cpuset.cpus'):
         if (group / name).exists() and not (group / name).read_text().strip():
             (group / name).write_text((group.parent / name).read_text())

@@ -2,9 +2,8 @@
 
 """The emulated and the real kernel get the same calls and must agree.
 
-After each call the errno and all values read back are compared.  The
-sequences are random; a failure prints their seed, and NOVA_RT_SEED repeats
-it.
+After each call the errno and all values read back are compared.  The sequences
+are random; a failure prints their seed, and NOVA_RT_SEED repeats a sequence.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ RUNTIMES = (0, 1, 2, 5, 10, 50, 100, 250, 500, 999, 1_000, 1_001, 1_500,
             1_999, 2_000, 2_001, 2_002, 4_000, 950_001, 1_000_000)
 PERIODS = (0, 500, 1_000, 2_000, 10_000, 99_991, 100_000, 250_000,
            1_000_000, 2_000_000, 4_194_304)
-#: Neither hits a value that the kernel should really run with.
+#: With these values the real kernel can keep running.
 TEXTS = ('0x10', '0X1f', '010', '08', '0', '00', '+5', '-+5', '--5', ' 5',
          '5 ', '5 5', 'abc', '', '-1', '-2', '1.5', '0x', '0xg', '1e3', '5,',
          '9223372036854775807', '9223372036854775808',
@@ -37,7 +36,7 @@ TEXTS = ('0x10', '0X1f', '010', '08', '0', '00', '+5', '-+5', '--5', ' 5',
 
 
 def result(action: Callable[[], object]) -> str:
-    """The name of the errno, '' for success."""
+    """Returns the name of the errno; '' for success."""
     try:
         action()
     except OSError as error:
@@ -63,7 +62,7 @@ class Pair:
 
     def both(self, what: str, real: Callable[[], object],
              emulated: Callable[[], object]) -> str:
-        """Call both; they must agree in the errno and in all values."""
+        """Makes a call to both kernels; errno and values must agree."""
         wanted, found = result(real), result(emulated)
         self.log.append(f'{what} -> {wanted or "ok"}')
         self.test.assertEqual(
@@ -100,7 +99,7 @@ class Pair:
                   lambda: self.kernel.mkdir(self.name + group))
 
     def rmdir(self, group: str) -> None:
-        """Without a budget: a late return would be a matter of luck."""
+        """Removes a group without a budget, which could return late."""
         if self.kernel.snapshot().get(self.name + group, (0, 0))[0]:
             self.write(emulation.RUNTIME, group, '0')
         if not self.kernel.snapshot().get(self.name + group, (0, 0))[0]:
@@ -111,7 +110,8 @@ class Pair:
         child = self.test.start()
         thread = child.pid
         self.children[thread] = child
-        # Its own group is not among those compared: first into ours.
+        # The task's own group is not compared, so the task first enters one of
+        # ours.
         (self.top / 'tasks').write_text(str(thread))
         self.kernel.spawn(thread, self.name)
 
@@ -144,7 +144,7 @@ def _write(path: pathlib.Path, text: str) -> None:
 
 
 class DifferentialTest(base.RealKernelTest):
-    """Zero disagreements; tests.full.kernel has those of other kernels."""
+    """The kernels never disagree; tests.full.kernel tests other kernels."""
 
     interfaces = ('rt_group_sched',)
 
@@ -210,7 +210,7 @@ class DifferentialTest(base.RealKernelTest):
                 self.assertFalse(self.pair.real(group).exists())
 
     def test_each_text_as_each_value(self) -> None:
-        """In a group without a budget, and with one."""
+        """Writes each text in a group without a budget, and with one."""
         self.pair.mkdir('/a')
         for runtime in ('0', '1000'):
             for name in (emulation.RUNTIME, emulation.PERIOD):
@@ -235,13 +235,13 @@ class DifferentialTest(base.RealKernelTest):
         pair.write(emulation.RUNTIME, '/a', '0')
 
     def test_the_top_cannot_exceed_the_root(self) -> None:
-        """Refused for sure, so the host is not touched."""
+        """The kernel surely refuses, so that the host does not change."""
         for text in ('950001', '1000000', '-1', '1000001'):
             self.assertEqual('EINVAL', self.pair.write(
                 emulation.RUNTIME, '', text))
 
     def test_a_removed_group_keeps_its_budget_a_while(self) -> None:
-        """How long is not compared, only that it comes back."""
+        """The test does not compare the time, only that the budget returns."""
         pair = self.pair
         for _ in range(5):
             pair.mkdir('/a')
@@ -262,7 +262,7 @@ class DifferentialTest(base.RealKernelTest):
 
 
 class CpusetTest(base.RealKernelTest):
-    """The few rules of cpuset that confining a guest meets."""
+    """The few rules of cpusets that matter when a guest is confined."""
 
     interfaces = ('rt_group_sched',)
 

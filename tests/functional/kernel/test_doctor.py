@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt doctor`` on this machine: what it finds, and that it only looks.
+"""Tests ``nova-rt doctor`` on this machine: its findings, and no writes.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from nova_rt.machine.kernel import two_files
 
 _SECONDS = 60
 
-#: Python tells of each of these before it does them.
+#: Python reports each of these events before it happens.
 _WATCHED = """
 import os, sys
 
@@ -71,7 +71,8 @@ class DoctorTest(unittest.TestCase):
     def test_finds_this_kernel(self) -> None:
         done = doctor('-f', 'json')
         self.assertEqual('', done.stderr)
-        # 2 where another test, or a guest, is in the middle of something.
+        # The status is 2 if another test, or a guest, is in the middle of a
+        # change.
         self.assertIn(done.returncode, (0, 1, 2))
         found = json.loads(done.stdout)
         self.assertEqual('rt_group_sched', found['interface'])
@@ -93,7 +94,7 @@ class DoctorTest(unittest.TestCase):
                          r'\n0 problems, \d+ warnings?, \d+ OK\n$')
 
     def test_changes_nothing(self) -> None:
-        """All values of all groups, but for those that others change."""
+        """No value of a group changes, unless others change it."""
         end = time.monotonic() + _SECONDS
         while True:
             first = self._values()
@@ -109,7 +110,7 @@ class DoctorTest(unittest.TestCase):
                             _changed(before, after))
 
     def test_is_quick(self) -> None:
-        """On CPU time: other tests run meanwhile."""
+        """The limit is on CPU time, because other tests run meanwhile."""
         before = os.times()
         doctor()
         after = os.times()
@@ -123,7 +124,7 @@ class DoctorTest(unittest.TestCase):
         for path, _, names in os.walk(top):
             for name in names:
                 file = os.path.join(path, name)
-                # The rest counts, or lists who is there.
+                # The other files count, or list who is there.
                 if name.startswith('cpu.') and 'stat' not in name:
                     with contextlib.suppress(OSError):  # gone meanwhile
                         found[file.removeprefix(top)] = self.host.read(file)

@@ -29,7 +29,7 @@ BUDGET = base.Budget({0: 20_000, 1: 20_000}, 100_000)
 
 
 def write(path: str, text: str) -> int:
-    """One write(2): its count."""
+    """Does one write(2); returns its count."""
     handle = os.open(path, os.O_WRONLY)
     try:
         return os.write(handle, text.encode())
@@ -38,7 +38,7 @@ def write(path: str, text: str) -> int:
 
 
 class FuseTest(unittest.TestCase):
-    """A kernel is mounted for each test."""
+    """Each test mounts a kernel."""
 
     def setUp(self) -> None:
         reason = mount.why_not()
@@ -71,11 +71,11 @@ class FuseTest(unittest.TestCase):
 
 @ddt.ddt
 class EachKernelTest(FuseTest):
-    """Tests what is the same on all."""
+    """Tests the behaviour that is the same on all kernels."""
 
     @ddt.data(*kernels.KERNELS)
     def test_a_guest(self, name: str) -> None:
-        """Detected, and a budget given and taken."""
+        """The kernel is detected, and a budget is given and taken."""
         self.mount(name)
         found = detect.detect(self.fs)
         assert found is not None
@@ -130,7 +130,7 @@ class EachKernelTest(FuseTest):
         write(self.path('a', file), zero.replace('0', '20000', 1))
         self.kernel.spawn(7, '/a')
         self.kernel.set_policy(7, os.SCHED_FIFO, 1)
-        # F2m tests this in the file, before the group.
+        # F2m checks this in the file, before the group.
         self.assert_errno(
             errno.EINVAL if 'F2m' in name else errno.EBUSY,
             self.path('a', file), zero)
@@ -154,11 +154,11 @@ class EachKernelTest(FuseTest):
 
 @ddt.ddt
 class MeasuredTest(FuseTest):
-    """Groups of measurements on kernels that this machine has not."""
+    """Tests groups of kernels that this machine does not have."""
 
     @ddt.data('F4', 'F5')
     def test_a_reservation(self, name: str) -> None:
-        """Where groups own their CPUs, it is on those of the function."""
+        """If groups own their CPUs, the budget is on the given CPUs."""
         self.mount(name)
         self.enterContext(mock.patch.object(group.fs, 'RealFS',
                                             lambda: self.fs))
@@ -194,7 +194,7 @@ class ShortWriteTest(FuseTest):
         self.assertTrue(cgroup.is_short(caught.exception))
 
     def test_a_buffered_file_resends(self) -> None:
-        """So the host is lost: '600000' becomes '00000'."""
+        """The host is lost, because '600000' becomes '00000'."""
         self.mount('F2')
         self.new_group('a')
         write(self.path('a', 'cpu.rt_period_us'), '500000\n')

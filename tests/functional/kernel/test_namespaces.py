@@ -73,9 +73,9 @@ _DOCTOR = 'doctor -f json'
 
 
 class TestCase(base.RealKernelTest):
-    """A guest has tasks, and none is real-time at the moment of the look.
+    """The guest has tasks, none of which is real-time at this moment.
 
-    So the kernel would let its budget be taken.
+    So the kernel would let somebody take the budget of the guest.
     """
 
     def setUp(self) -> None:
@@ -87,7 +87,8 @@ class TestCase(base.RealKernelTest):
         self.take_room()
         base.give(self.guest, _HELD_US)
         (self.guest / 'cgroup.procs').write_text(str(self.start().pid))
-        # Where the caller is, as a container is somewhere.
+        # The place of the caller in the hierarchy, like the place of a
+        # container.
         self.place = self.make(self.top / 'place')
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=_ROOT))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -113,7 +114,7 @@ class TestCase(base.RealKernelTest):
         return answer
 
     def assert_refused(self, prefix: str, *words: str) -> None:
-        """0 budgets taken, 0 offered, and each command says it."""
+        """No budget is taken, nothing is offered, and each command says so."""
         acting = ('release', 'conformance --this-host-may-crash',
                   'top --once --seconds 0.1')
         found = self.found(prefix, *acting, _DOCTOR)
@@ -134,7 +135,7 @@ class TestCase(base.RealKernelTest):
         self.assertNotIn('orphans.budget', levels)
 
     def assert_at_home(self, prefix: str) -> None:
-        """All is as on the host itself."""
+        """The results are the same as on the host itself."""
         found = self.found(prefix, 'release', _DOCTOR)
         self.assertEqual(_HELD_US, base.budget(self.guest)[0])
         self.assertEqual((0, ''), (found['release'][0], found['release'][2]))
@@ -160,14 +161,14 @@ class UnshareTest(TestCase):
                             'pid_mode')
 
     def test_pid_with_proc_of_the_host(self) -> None:
-        """Its system calls take other ids than it reads."""
+        """The system calls of the process take other ids than /proc shows."""
         self.assert_refused('unshare --pid --fork', '/proc')
 
     def test_cgroup(self) -> None:
         self.assert_refused('unshare --cgroup', 'cgroupns_mode')
 
     def test_mount(self) -> None:
-        """As engines show a container with cgroup v1 its own groups."""
+        """Engines show a container its own groups of cgroup v1 in this way."""
         self.assert_refused(
             'unshare --mount sh -c \'mount --bind "$PLACE" "$MOUNT" && '
             'exec "$0" "$@"\'', '/sys/fs/cgroup')
@@ -209,7 +210,7 @@ class PodmanTest(TestCase):
         self.assert_refused(self.IN_CONTAINER.format(''), 'pid_mode')
 
     def test_pid_mode_alone(self) -> None:
-        """Engines show groups of the container, by either version."""
+        """Engines show the groups of the container, with either version."""
         self.assert_refused(self.IN_CONTAINER.format('--pid host'), 'cgroup')
 
     def test_without_cgroupns_mode(self) -> None:
@@ -232,6 +233,6 @@ def _engine_groups() -> list[pathlib.Path]:
 
 
 def _levels(report: str) -> dict[str, str]:
-    """Returns how bad it is what the doctor found, by check."""
+    """Returns the level of each finding of the doctor, by check."""
     return {each['id']: each['level']
             for each in json.loads(report)['findings']}

@@ -25,7 +25,7 @@ class ReleaseTest(base.RealKernelTest):
         return base.budget(self.top)[0]
 
     def test_room(self) -> None:
-        """libvirt leaves room if nova-compute does not see a guest end."""
+        """libvirt leaves room if nova-compute misses the end of a guest."""
         self.guest.rmdir()
         self.assertEqual(base.TOP_US, self.held())
         self.assertEqual(0, main.main(['release']))
@@ -43,7 +43,7 @@ class ReleaseTest(base.RealKernelTest):
         self.assertEqual(0, self.held())
 
     def release(self) -> None:
-        """A task that ended may take a moment to leave its group."""
+        """A task that has ended may take a moment to leave its group."""
         self.assertEqual(0, main.main(['release']))
         if base.budget(self.guest)[0]:
             raise OSError

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Before its budget is in place no code of a container runs in real time.
+"""Before its budget is in place, no code of a container runs in real time.
 
-libvirt starts containers unpaused, so their code races with nova-compute;
-here it gets all the time it wants.
+libvirt starts containers unpaused, so that their code races with nova-compute.
+Here the code gets all the time that it wants.
 """
 
 import subprocess
@@ -11,7 +11,8 @@ import subprocess
 from nova_rt.machine.kernel import base as kernel_base
 from tests.functional.kernel import base
 
-#: As root: a line for each byte read, the errno of SCHED_FIFO or 0.
+#: Runs as root.  For each byte that it reads, it prints a line: the errno of
+#: SCHED_FIFO, or 0.
 EAGER = '''
 import os, sys
 while sys.stdin.read(1):
@@ -30,11 +31,11 @@ EPERM, FIFO = 1, 1
 
 
 class StartWindowTest(base.RealKernelTest):
-    """A new group below one that has a budget, as with libvirt."""
+    """Makes a new group below a group that has a budget, as with libvirt."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.take_room()  # there is something that could be taken
+        self.take_room()  # There is a budget that the task could take.
         if self.interface.inherits:
             self.skipTest('a task there may be real-time within the budget '
                           'of the groups above')
@@ -51,7 +52,7 @@ class StartWindowTest(base.RealKernelTest):
 
     @staticmethod
     def ask(child: 'subprocess.Popen[str]') -> list[int]:
-        """(errno, policy of a new child) of one attempt."""
+        """Returns (errno, policy of a new child) of one attempt."""
         assert child.stdin is not None and child.stdout is not None
         child.stdin.write('!')
         child.stdin.flush()
@@ -66,8 +67,8 @@ class StartWindowTest(base.RealKernelTest):
         self.assertEqual([0, FIFO], self.ask(child))
 
     def reserve(self) -> None:
-        # Caps are charged at ticks; a server is exact, and starting a child
-        # takes many periods of a short one.
+        # Interfaces that cap charge at ticks.  A deadline server is exact, and
+        # the start of a child takes many short periods.
         runtime = 20_000 if self.interface.deadline_servers else 100
         self.interface.reserve({f'/{self.name}/guest': kernel_base.Budget(
             {0: runtime}, 100_000)})

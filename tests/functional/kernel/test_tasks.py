@@ -10,7 +10,7 @@ from nova_rt.machine.kernel import tasks
 from nova_rt.rules import exception
 from tests.functional.kernel import base
 
-#: A process with a second thread that starts children, when told to.
+#: A process with a second thread that starts children when it is told to.
 FORKER = '''
 import os, signal, sys, threading, time
 threading.Thread(target=threading.Event().wait, daemon=True).start()
@@ -90,14 +90,15 @@ class TasksTest(base.RealKernelTest):
         self.assertEqual(100_000, found.period_us)
 
     def test_without_budget(self) -> None:
-        # Where groups inherit, none has more than the top of the servers.
+        # On kernels where groups inherit, no group holds more than the top
+        # group.
         base.give(self.top, 0)
         with self.assertRaisesRegex(exception.KernelError,
                                     f'thread {self.init.pid} cannot'):
             self.make_real_time()
 
     def forker(self) -> int:
-        """A guest of many processes, all of them real-time."""
+        """Starts a guest of many processes, all of them real-time."""
         self.reserve()
         forker = self.start(FORKER)
         (self.guest / 'cgroup.procs').write_text(str(forker.pid))
@@ -108,7 +109,7 @@ class TasksTest(base.RealKernelTest):
         return forker.pid
 
     def test_a_guest_that_forks(self) -> None:
-        """Also its threads, and children born while we walk."""
+        """Threads, and children born meanwhile, are changed, too."""
         self.forker()
         ordinary = [
             thread for thread in self.threads(self.guest)
@@ -116,15 +117,15 @@ class TasksTest(base.RealKernelTest):
         self.assertEqual([self.keeper.pid], ordinary)
 
     def test_released_while_its_tasks_end(self) -> None:
-        """Tasks that no list shows any more run their last steps first."""
+        """Tasks that no list shows any more first run their last steps."""
         os.killpg(self.forker(), signal.SIGKILL)
         self.tasks.make_ordinary(
             self.group, self.interface.controller, self.keeper.pid)
         self.interface.release([self.group])
-        # What is left of them would be found at the end of the test.
+        # The end of the test would find a task that is left.
 
     def test_another_guest_with_the_same_id(self) -> None:
-        """A thread that is elsewhere by now is left alone."""
+        """A thread that has moved to another group is left alone."""
         self.reserve()
         other = self.make(self.top / 'other')
         (other / 'cgroup.procs').write_text(str(self.init.pid))
@@ -135,7 +136,7 @@ class TasksTest(base.RealKernelTest):
                          os.sched_getscheduler(self.init.pid))
 
     def test_room_of_a_removed_guest(self) -> None:
-        """The kernel returns it late; production code outlasts that."""
+        """The kernel returns the budget late; production code waits for it."""
         self.reserve()
         for child in (self.keeper, self.init):
             self.end(child)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A group of this kernel's that is watched as a server would be."""
+"""A group of this kernel that is watched as a server would be."""
 
 import os
 import pathlib
@@ -17,14 +17,16 @@ from tests.functional.kernel import base
 UUID = 'watched'
 _SECONDS = 20
 
-#: Runs the rest of its arguments in the groups of the first, by commas.
+#: Runs the rest of its arguments in the groups of the first argument, which
+#: are separated by commas.
 JOIN = ('groups=$1; shift; for each in $(echo $groups | tr , " "); do '
         'echo 0 > $each/cgroup.procs; done; exec "$@"')
 
 
-#: What ends a program whose ``serve(connection)`` answers what comes to its
-#: ``listener`` and returns at the connection's end: when the program is asked
-#: to, and all clients have hung up, the program prints its ``log``.
+#: Ends a program whose ``serve(connection)`` answers what comes to its
+#: ``listener`` and returns at the end of the connection.  When the program is
+#: asked to end, and all clients have closed their connections, the program
+#: prints its ``log``.
 SERVING = '''
 serving = []
 def accept():
@@ -43,7 +45,7 @@ sys.stdin.read()
 
 
 class WatchedTest(base.RealKernelTest):
-    """Its scratch group, below ``cpu`` and ``cpuacct``, is a server."""
+    """The scratch group, below ``cpu`` and ``cpuacct``, is a server."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -59,7 +61,7 @@ class WatchedTest(base.RealKernelTest):
         self.begun = self.monitor.read()
 
     def inside(self, *command: str) -> subprocess.Popen[str]:
-        """Start a command in the group; it has two pipes."""
+        """Starts a command in the group, with two pipes."""
         groups = f'{self.accounts},{self.top}'
         child = subprocess.Popen(
             ['sh', '-c', JOIN, 'sh', groups, *command], text=True,
@@ -69,7 +71,7 @@ class WatchedTest(base.RealKernelTest):
         return child
 
     def python(self, program: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start a program of Python in the group."""
+        """Starts a program of Python in the group."""
         return self.inside(sys.executable, '-c', program, *arguments)
 
     def stop(self, child: subprocess.Popen[str]) -> None:
@@ -77,11 +79,11 @@ class WatchedTest(base.RealKernelTest):
         child.communicate()
 
     def usage(self) -> sched.ServerUsage:
-        """Returns what came since the beginning of the test."""
+        """Returns the counts since the beginning of the test."""
         return self.monitor.read().since(self.begun).usages[UUID]
 
     def wait_for(self, condition: object) -> None:
-        """Until it holds, or fail.
+        """Waits until a condition is true; fails if it never is.
 
         :param condition: a function
         """

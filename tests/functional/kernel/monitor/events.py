@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Events of the scheduler one by one, by programs that only tests have."""
+"""Reads events of the scheduler one by one, by programs only for tests."""
 
 from collections.abc import Iterable, Iterator
 import enum
@@ -30,7 +30,7 @@ class Recorder:
     """Records what happens to some tasks until it is closed."""
 
     def __init__(self, folder: pathlib.Path, pids: Iterable[int]) -> None:
-        """Compile the programs into *folder* and attach them."""
+        """Compiles the programs into *folder* and attaches them."""
         path = folder / 'events.bpf.o'
         subprocess.run(
             ['clang', '-O2', '-g', '-target', 'bpf', '-mcpu=v3', '-I',
@@ -60,7 +60,8 @@ class Recorder:
         for at, pid, kind in self._all():
             begins = kind in (Kind.RUNS, Kind.GOES_ON)
             if kind != Kind.WOKEN:
-                # Who begins to run did not run, and who stops ran.
+                # A task that begins to run did not run before, and a task that
+                # stops ran.
                 unsent += (pid in runs) == begins
             if begins:
                 runs.add(pid)

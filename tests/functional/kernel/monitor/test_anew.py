@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server whose vCPUs come and go, as those of one that is being started."""
+"""Tests a server whose vCPUs come and go, as while a server is started."""
 
 import os
 
@@ -27,7 +27,7 @@ class AnewTest(base.WatchedTest):
         self.monitor.watch([servers.Watched(base.UUID, {
             **server.groups, 0: os.stat(path).st_ino})])
         now = self.monitor.read()
-        # What was counted till then is gone; nothing is less than none.
+        # The counts until then are gone; no count is less than zero.
         self.assertLess(now.usages[base.UUID].whole.waits.count,
                         before.usages[base.UUID].whole.waits.count)
         self.assertEqual(now.usages, now.since(before).usages)

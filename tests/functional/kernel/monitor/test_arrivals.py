@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Every request is counted, however it arrives, or is told to be unclear."""
+"""Tests that every request is counted, however it arrives, or is unclear."""
 
 import pathlib
 import socket
@@ -34,8 +34,8 @@ def accept():
 print(listener.getsockname()[1], flush=True)
 accept()
 '''
-#: Asks so many times over a new connection each, closes its half of it, and
-#: reads the answer a little later.
+#: Asks this number of times, over a new connection each time; closes its half
+#: of the connection, and reads the answer a little later.
 HALF = '''
 import socket, sys, time
 port, count, asked = map(int, sys.argv[1:])
@@ -70,8 +70,9 @@ while True:
     for pair in ((connection, behind), (behind, connection)):
         threading.Thread(target=move, args=pair).start()
 '''
-#: Says what it is told for what a client says, as pairs of hexadecimal
-#: numbers; and the rest of it in parts, one every so many seconds.
+#: Gives the answers of its arguments, which are pairs of hexadecimal numbers:
+#: a question and its answer.  The parts of an answer come with pauses of this
+#: many seconds.
 SAYING = '''
 import socket, sys, time
 pause, *said = sys.argv[1:]
@@ -129,7 +130,7 @@ class BaseTest(base.WatchedTest):
                     client.recv(ANSWERED, socket.MSG_WAITALL)
 
     def assert_edges(self):
-        """No edge has a port that is not one."""
+        """No edge has a port that is not the port of the service."""
         look = self.monitor.read().since(self.begun)
         for peer in look.answered[base.UUID].edges:
             self.assertTrue(peer.port)
@@ -197,11 +198,12 @@ class ArrivalsTest(BaseTest):
                         role=CLIENT)
         waiting = self.monitor.read().since(
             self.begun).answered[base.UUID].waiting
-        # When it was read is not known, and nothing is told of it.
+        # The time at which the request was read is not known, and is not
+        # reported.
         self.assertEqual(0, waiting.count)
 
 
-#: What a client and a server say by turns: one request after another.
+#: The words of a client and a server in turns: one request after another.
 CLEAR = (
     (GET, OK), (GET, OK, GET, OK), (POST, WAIT, b'body', OK),
     (PING, b'+PONG\r\n') * 3, (b'quit\r\n', b'ok\r\n'),
@@ -217,7 +219,7 @@ UNCLEAR = (
 class UnclearTest(BaseTest):
 
     def talk(self, *said, pause=0.0):
-        """Says and hears by turns, over one connection."""
+        """Sends and receives in turns, over one connection."""
         self.begun = self.monitor.read()
         port = self.listen(SAYING, pause, *(part.hex() for part in said))
         with socket.create_connection(('127.0.0.1', port)) as client:

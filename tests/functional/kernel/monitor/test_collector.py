@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pushes to a collector of others: VictoriaMetrics, by its path.
+"""Pushes to a foreign collector: VictoriaMetrics, by its path.
 
-``NOVA_RT_VICTORIA_METRICS`` names its program.  It is told the same by a push
-and by a scrape, and answers whether that came to the same.
+``NOVA_RT_VICTORIA_METRICS`` names its program.  The collector gets the same
+metrics by a push and by a scrape, and answers whether the results are the
+same.
 """
 
 import functools
@@ -51,7 +52,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args):
-        """The tests are quiet."""
+        """Logs nothing, because the tests are quiet."""
 
 
 @unittest.skipUnless(PROGRAM, 'NOVA_RT_VICTORIA_METRICS names no program')
@@ -98,7 +99,7 @@ class CollectorTest(unittest.TestCase):
             time.sleep(0.1)
 
     def told(self, origin):
-        """The numbers that came some way, by name and labels."""
+        """Returns the numbers that came in one way, by name and labels."""
         query = parse.quote(f'{{__name__=~"nova_rt_.+", {origin}}}')
         answer = json.loads(self.get(f'/api/v1/query?query={query}'))
         return {

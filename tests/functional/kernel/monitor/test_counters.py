@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The programs of counters, with one that the kernel keeps in software.
+"""Tests the programs of counters, with a counter of the kernel in software.
 
-That one counts ns on a CPU, whatever runs there; few virtual machines have
-any other.
+This counter counts ns on a CPU, whatever runs there; few virtual machines have
+any other counter.
 """
 
 import contextlib
@@ -30,7 +30,8 @@ NOBODY = -1
 #: An update of a map that takes longer was interrupted by the scheduler.
 INTERRUPTION_NS = 1_000_000
 
-#: Joins the groups of its arguments and works on, with no call that sleeps.
+#: Joins the groups of its arguments and continues to work, without a call that
+#: sleeps.
 JOINING = '''
 import sys, time
 print(flush=True)
@@ -85,7 +86,7 @@ class CountersTest(base.WatchedTest):
         self.assertAlmostEqual(ours, misses, delta=ours / 100)
 
     def test_a_task_that_joins_while_it_runs(self):
-        """Its work counts from then on."""
+        """The work of a task counts for its new server from the change on."""
         golden, ours = self.joined(lambda: None)
         self.assertAlmostEqual(golden, ours, delta=golden / 50)
 
@@ -114,7 +115,7 @@ class CountersTest(base.WatchedTest):
             self.interrupted_ns += duration
 
     def joined(self, meanwhile):
-        """The CPU time of a task after it joined, and what was counted."""
+        """Returns the CPU time of a task after it joined, and the count."""
         child = subprocess.Popen(
             [sys.executable, '-c', JOINING, *(
                 str(group / 'cgroup.procs')

@@ -8,7 +8,7 @@ from rt_monitor import servers
 from tests.functional.kernel.monitor import base
 
 GROUPS = ('vcpu0', 'vcpu1', 'emulator', 'iothread1')
-#: Works until it has had so much CPU time, in s, and prints that in ns.
+#: Works until it has had this much CPU time, in s, and prints the time in ns.
 BUSY = '''
 import sys, time
 while time.thread_time() < float(sys.argv[1]):
@@ -16,8 +16,9 @@ while time.thread_time() < float(sys.argv[1]):
 print(time.thread_time_ns(), flush=True)
 sys.stdin.read()
 '''
-#: Has a worker of the kernel read zeroes, as KVM has workers in the group of a
-#: vCPU: io_uring with IOSQE_ASYNC.  Prints the CPU time of process and worker.
+#: Lets a worker of the kernel read zeroes, as KVM has workers in the group of
+#: a vCPU: io_uring with IOSQE_ASYNC.  Prints the CPU time of process and
+#: worker.
 WORKER = '''
 import ctypes, glob, mmap, os, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)

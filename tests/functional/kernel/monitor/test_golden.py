@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what is measured, beside what others say of the same.
+"""Compares the monitor's values with other sources of the same values.
 
-CPU time has cpuacct.usage, waiting the kernel's schedstat files, and budgets
-the clock of the task that lacks them.
+The other source of CPU time is cpuacct.usage, of waiting the kernel's
+schedstat files, and of budgets the clock of the task that lacks them.
 """
 
 import os
@@ -17,11 +17,12 @@ from tests.functional.kernel.monitor import base
 RUNTIME_US, PERIOD_US = 8_000, 100_000
 PERIODS = 20
 ATTEMPTS = 5
-#: In ns: what no wait for others is as long as, and no budget comes back in.
+#: In ns: longer than any time without a wait for others, and shorter than the
+#: time until a budget returns.
 GAP = 40_000_000
 
 SHORT = 'i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done'
-#: Works when told to, for so much CPU time, and says so.
+#: Works when it is told to, for this much CPU time, and reports the end.
 WORKER = '''
 import sys, time
 print(flush=True)
@@ -31,7 +32,7 @@ for line in sys.stdin:
         pass
     print(flush=True)
 '''
-#: Looks at the clock for so many ns; the gaps that it saw.
+#: Reads the clock for this many ns; prints the gaps between readings.
 GAPS = '''
 import sys
 from tests.full.kernel import gaps
@@ -52,7 +53,8 @@ class SumsTest(base.WatchedTest):
         ours = self.usage().whole
         golden = self.accounted()
         self.assertAlmostEqual(golden, ours.totals.ran, delta=golden / 1000)
-        # By the switches, all but those that the kernel has no event for.
+        # The kernel sends no event for some switches; all other switches
+        # count.
         self.assertAlmostEqual(golden, ours.counts.ran, delta=golden / 50)
         self.assertGreater(ours.counts.switches, 1000)
 
@@ -80,10 +82,10 @@ class SumsTest(base.WatchedTest):
             - sum(child[part] for child in golden) for part in range(3))
         self.assertEqual((ran, waited),
                          (found.totals.ran, found.totals.waited))
-        # One switch for each slice, but for switches without an event.
+        # One switch for each slice, except for switches without an event.
         self.assertAlmostEqual(slices, found.counts.switches,
                                delta=2 + slices / 50)
-        # A slice after that of another of its tasks is no wait of the server.
+        # A slice right after that of another task of the server is not a wait.
         self.assertLessEqual(found.waits.count, found.counts.switches)
         self.assertLessEqual(found.lost_ns, waited)
         self.assertGreater(found.lost_ns, 0)
@@ -103,7 +105,7 @@ class SumsTest(base.WatchedTest):
 class BudgetTest(base.WatchedTest):
 
     def gaps(self, start):
-        """Run a busy task for some periods; what it saw of its own gaps."""
+        """Runs a busy task for some periods; returns the gaps in its clock."""
         child = self.python(GAPS)
         child.stdout.readline()
         start(child.pid)
@@ -141,11 +143,12 @@ class BudgetTest(base.WatchedTest):
 
     def assert_right(self, gaps, ours):
         self.assertGreaterEqual(len(gaps), PERIODS - 1)
-        # A gap ends when it runs: what others took before that is in it.
+        # A gap ends when the task runs, so the time of others before that
+        # counts.
         late = sum(gaps) - ours.counts.starved
         self.assertGreater(late, -sum(gaps) * 0.002)
         self.assertLess(late, sum(gaps) * 0.002 + ours.lost_ns)
-        # Beside that, it waited only for what is above it.
+        # Besides, the task waited only for tasks with a higher priority.
         self.assertLess(ours.lost_ns, ours.counts.starved)
         self.assertGreaterEqual(ours.uses.count, PERIODS - 1)
         self.assertAlmostEqual(RUNTIME_US * 1000, ours.uses.mean_ns,
@@ -158,7 +161,7 @@ class BudgetTest(base.WatchedTest):
             pid, os.SCHED_RR, os.sched_param(10)))
 
     def test_tasks_that_share_a_budget(self):
-        """Two shipped alerts are silent: it has what it reserved."""
+        """Two shipped alerts do not fire: the server has what it reserved."""
         (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
         (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
         cpu = max(os.sched_getaffinity(0))
@@ -188,7 +191,7 @@ class BudgetTest(base.WatchedTest):
             lambda pid: sched_setattr.start(pid, RUNTIME_US, PERIOD_US))
 
     def one_cpu(self):
-        """A group as nova-compute keeps a vCPU on the pCPU of its claim."""
+        """Makes a group like that of a vCPU on the pCPU of its claim."""
         group = self.scratch('cpuset')
         for name in ('cpuset.mems', 'cpuset.cpus'):
             (group / name).write_text((group.parent / name).read_text())

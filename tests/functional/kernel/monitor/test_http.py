@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests over HTTP beside what both ends say, and what is none of it."""
+"""Compares requests over HTTP with the notes of both ends."""
 
 import collections
 import contextlib
@@ -27,8 +27,9 @@ from rt_monitor import tap
 from rt_monitor import transactions
 from tests.functional.kernel.monitor import base
 
-#: Answers each connection in a thread, status and pieces as the path says;
-#: notes what it was asked, when it had read that and began its last piece.
+#: Answers each connection in a thread, with the status and the pieces that the
+#: path names.  Notes each request, when the request was read, and when the
+#: last piece began.
 SERVER = '''
 import json, re, socket, sys, threading, time
 log = []
@@ -72,7 +73,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as asks:
         asks.sendall(b'GET %s HTTP/1.1\\r\\n\\r\\n' % target.encode())
         asks.recv(65536)
 '''
-#: Answers whatever comes, once for each time that some does.
+#: Answers whatever comes, once for each read.
 ECHO = '''
 import socket, sys
 listener = socket.create_server((sys.argv[1], 0))
@@ -92,7 +93,7 @@ _SECONDS = 20
 
 
 def kind(method, target, status, role=transactions.Role.SERVER):
-    """Returns the kind of a request, by other means than the programs'."""
+    """Returns the kind of a request, by other means than the programs."""
     seen = f'{method} {target}'[:64].removeprefix(f'{method} ')
     path = re.sub(r'\d+', ':n', seen.partition('?')[0])
     return http.Request(role, method, path[:64], f'{status[0]}xx')
@@ -154,14 +155,14 @@ class HttpTest(unittest.TestCase):
             time.sleep(0.01)
 
     def talk(self, *asked):
-        """Ask and read an answer, one after the other; then hang up."""
+        """Asks and reads an answer, one after the other; then closes."""
         with self.connect() as connection:
             for each in asked:
                 connection.sendall(each)
                 connection.recv(65536)
 
     def ask(self, seed, notes):
-        """Ask for many things over one connection, in random pieces."""
+        """Sends many requests over one connection, in random pieces."""
         some = random.Random(seed)  # noqa: S311
         with self.connect() as connection:
             for _ in range(40):
@@ -248,7 +249,7 @@ class HttpTest(unittest.TestCase):
         self.talk(bytes.fromhex(tls), *[get] * 5, bytes(range(256)) * 9)
         self.talk(b'get /x HTTP/1.1\r\n\r\n', b'SET key value\r\n',
                   b'OPTIONS rtsp://x RTSP/1.0\r\n\r\n'[:7], b'\r\n')
-        # What came last, so that all before was seen.
+        # The last request, which shows that all requests before were seen.
         self.start(ECHO, OK.hex())
         self.talk(b'DELETE /end HTTP/1.1\r\n\r\n')
         self.wait_for(1)
@@ -260,12 +261,12 @@ class HttpTest(unittest.TestCase):
         get = b'GET /many HTTP/1.1\r\nHost: x\r\n\r\n'
         self.talk(get + get + get, get)
         with self.connect() as connection:
-            # Nobody may answer before both were sent.
+            # Nobody may answer before both requests were sent.
             server.send_signal(signal.SIGSTOP)
             connection.sendall(get)
             connection.sendall(get)
             server.send_signal(signal.SIGCONT)
-            # An answer that nobody reads would be the server's end.
+            # If nobody reads an answer, the server closes the connection.
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65536):
                 pass

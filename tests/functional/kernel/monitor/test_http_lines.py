@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The programs' reading of lines of any bytes, outside of the kernel."""
+"""Tests how the programs parse lines of any bytes, outside of the kernel."""
 
 import ctypes
 import pathlib
@@ -53,7 +53,7 @@ LINES = st.one_of(
 
 
 def expected(line):
-    """Method and template by other means."""
+    """Returns method and template, by other means than the programs."""
     match = _METHOD.match(line[:64])
     if not match:
         return 0, b''

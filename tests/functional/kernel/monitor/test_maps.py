@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Maps of the kernel, read many values at a time and one by one."""
+"""Tests maps of the kernel, read many values at a time and one by one."""
 
 import os
 import struct
@@ -24,7 +24,7 @@ class MapsTest(unittest.TestCase):
         self.object = libbpf.Object(str(objects.path('sched')))
         self.addCleanup(self.object.close)
 
-    # With room for one, those that share a bucket need more than there is.
+    # With a buffer for one key, a shared bucket needs more room than there is.
     @ddt.data(1, 64, 2 * ENTRIES)
     def test_hash(self, at_once):
         groups = self.object.map('groups')

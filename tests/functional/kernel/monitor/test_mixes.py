@@ -2,9 +2,9 @@
 
 """Random mixes of tasks: no moment of a CPU is counted twice.
 
-On each CPU, a server runs, waits without budget, or waits with budget, so
-that these three times together are at most the time that has passed.  With
-``NOVA_RT_MIXES=1000`` there are so many mixes instead of a few.
+On each CPU, a server runs, waits without budget, or waits with budget, so that
+these three times together are at most the time that has passed.
+``NOVA_RT_MIXES=1000`` is the number of mixes, instead of a few.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ PERIOD_US, RUNTIME_US = 50_000, 4_000
 TICK_NS = 4_000_000
 SECONDS = 0.4
 
-#: Works and sleeps by turns, for so many ms; it sleeps not at all for 0.
+#: Works and sleeps in turns, for this many ms; 0 means no sleep.
 WORKER = '''
 import sys, time
 work, rest = (int(word) / 1000 for word in sys.argv[1:])
@@ -110,7 +110,7 @@ class MixesTest(base.WatchedTest):
             self.assertLessEqual(whole, span + TICK_NS, (cpu, counts))
 
     def test_tasks_that_never_sleep(self):
-        """All of the time is one of the three."""
+        """Checks that all of the time belongs to one of the three."""
         cpu = max(os.sched_getaffinity(0))
         children = [self.begin(Task('other', 10, 0, cpu)) for _ in range(3)]
         begun = self.monitor.read()

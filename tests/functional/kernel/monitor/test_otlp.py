@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pushes to a receiver that decodes what comes.
+"""Tests pushes to a receiver that decodes the requests.
 
-Not beside unit tests, some of which have threads that are none.
+The tests do not run beside unit tests, some of which replace threads.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ FULL = metrics.families(test_exposition.full())
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Answers with the status of its server, which keeps what came."""
+    """Answers with the status of its server, which stores the requests."""
 
     def do_POST(self):  # noqa: N802
         body = self.rfile.read(int(self.headers['Content-Length']))
@@ -44,7 +44,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *args):
-        """The tests are quiet."""
+        """Logs nothing, because the tests are quiet."""
 
 
 def told(request):
@@ -147,7 +147,7 @@ class PushTest(unittest.TestCase):
 
     def test_nobody_is_there(self):
         self.server.server_close()
-        # The shorter that is, the earlier a push is given up.
+        # The shorter this time is, the earlier a push is given up.
         pushing = self.pushing(interval_s=1.0)
         self.assertEqual(1, len(self.push(pushing, 2).splitlines()))
         self.assertEqual(2, pushing.failures)

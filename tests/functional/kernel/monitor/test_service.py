@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-rt-monitor as a process: privileges, answers, and a violent end."""
+"""Tests nova-rt-monitor as a process: privileges, answers, and a crash."""
 
 import configparser
 import os
@@ -44,7 +44,7 @@ def children(pid):
 
 
 class StartedTest(unittest.TestCase):
-    #: What starts it, and its options.
+    #: The command that starts the service, and its options.
     STARTER = OPTIONS = ()
 
     def setUp(self):
@@ -119,7 +119,7 @@ class ServiceTest(StartedTest):
 class RefusedTest(unittest.TestCase):
 
     def test_an_ordinary_user(self):
-        """It says what it lacks before there is another process."""
+        """The service names the missing rights before it starts a process."""
         if os.geteuid() != 0:
             self.skipTest('needs root')
         done = subprocess.run(
@@ -146,13 +146,13 @@ def unit():
 
 
 class UnitTest(ServiceTest):
-    """As the unit has it, which never is root."""
+    """Runs the service as the unit does, which never is root."""
 
     STARTER = unit()
 
 
 class PushTest(StartedTest):
-    """It pushes, too, to a port where nobody takes it."""
+    """Starts a service that also pushes, to a port at which nobody listens."""
 
     def setUp(self):
         with socket.socket() as found:

@@ -8,7 +8,7 @@ import unittest
 from benchmarks import agent
 from benchmarks import stand_ins
 
-#: So that all numbers of servers are given out once: there are 256.
+#: With this many, all numbers of servers are given out once: there are 256.
 AT_ONCE, UNTIL_SETTLED, MORE = 90, 3, 1
 
 

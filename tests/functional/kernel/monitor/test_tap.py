@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Packets at an interface beside what both ends say of them."""
+"""Compares packets at an interface with the notes of both ends."""
 
 import contextlib
 import os
@@ -96,7 +96,7 @@ class TapTest(unittest.TestCase):
             {}, watched.source.read(watched.register)[taps.UUID].edges)
 
     def serve(self, port, found):
-        """Start the service, which finds these servers."""
+        """Starts the service, which finds these servers."""
         child = os.fork()
         if not child:
             with mock.patch.object(groups.Finder, 'find',

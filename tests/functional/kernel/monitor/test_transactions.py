@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests and answers beside what both ends of them say themselves."""
+"""Compares requests and answers with the notes of both ends."""
 
 import ipaddress
 import json
@@ -16,9 +16,9 @@ CONNECTIONS, REQUESTS = 4, 50
 ASKED, ANSWERED = 100, 5_000
 LARGE = 200_000
 
-#: Answers each connection in a thread; tells, by the connection's first byte,
-#: when it was woken, before and after a request was read, and before and
-#: after it was answered.
+#: Answers each connection in a thread.  Notes, by the connection's first byte,
+#: when it was woken, and the times before and after a request was read and
+#: answered.
 SERVER = '''
 import json, os, select, socket, sys, tempfile, threading, time
 asked, answered, sendfile = map(int, sys.argv[1:])
@@ -83,7 +83,8 @@ with socket.create_server(('127.0.0.1', 0)) as listener:
     connection.close()
     sys.stdin.read()
 '''
-#: Asks over some connections at once; tells when it asked and had it all.
+#: Asks over some connections at once; notes when it asked and when it had the
+#: whole answer.
 CLIENT = '''
 import json, socket, sys, threading, time
 port, connections, requests, asked, answered = map(int, sys.argv[1:])
@@ -120,7 +121,7 @@ class TransactionsTest(base.WatchedTest):
         server.stdin.write('\n')
         server.stdin.flush()
         logged = json.loads(server.stdout.readline())
-        # The last of each connection ends with it, at both ends.
+        # The last exchange of each connection ends with it, at both ends.
         count = CONNECTIONS * requests
         self.wait_for(lambda: all(
             self.edge(role).took.count >= count
@@ -144,7 +145,7 @@ class TransactionsTest(base.WatchedTest):
             client.took.count, client.received, client.sent))
 
     def assert_between(self, least, most, found):
-        """Each time that was seen is between the two for it."""
+        """Each time of the monitor is between the two times of the notes."""
         self.assertEqual(len(most), found.count)
         self.assertTrue(
             statistics.mean(least) <= found.mean_ns <= statistics.mean(most))
@@ -158,7 +159,7 @@ class TransactionsTest(base.WatchedTest):
         asked, logged = self.exchange(ANSWERED)
         self.assert_exact(ANSWERED)
         seen = self.answered()
-        # What the kernel sees lies within what both ends say.
+        # The times of the kernel lie within the times of both ends.
         all_of = [(*ask, *answer) for name, each in asked.items()
                   for ask, answer in zip(each, logged[name], strict=True)]
         self.assert_between(
@@ -186,7 +187,7 @@ class TransactionsTest(base.WatchedTest):
         with socket.create_connection(('127.0.0.1', self.port)) as client:
             client.sendall(bytes(ASKED))
             server.stdout.readline()
-            # What it does next is to answer, as a client would ask.
+            # Its next step is to answer, as a client would ask.
             self.monitor.watch(self.servers)
             server.stdin.write('\n')
             server.stdin.flush()
@@ -207,8 +208,8 @@ class TransactionsTest(base.WatchedTest):
             server, _ = listener.accept()
             with server:
                 server.recv(1)
-                # What it does next is to get an answer, as a server would
-                # be asked; until it sleeps, it may still be asking.
+                # Its next step is to get an answer, as a server gets a
+                # request; until it sleeps, it may still be asking.
                 self.wait_for(lambda: base.sleeps(client.pid))
                 self.monitor.watch(self.servers)
                 for _ in range(2):

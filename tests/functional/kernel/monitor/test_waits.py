@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Percentiles of waits beside those of the events one by one."""
+"""Compares percentiles of waits with the events one by one."""
 
 import contextlib
 import math
@@ -17,11 +17,11 @@ WORKERS, CPU = 4, 0
 #: Tasks of others, for which the tasks of the server wait.
 RIVALS = 2
 PARTS = (0.5, 0.75, 0.9, 0.99)
-#: Of the percentile; and, in ns, what the clock of a run queue may be late: a
-#: task that is switched to where it was woken has waited 0 by it.
+#: The error of the percentile and, in ns, of the clock of a run queue: by this
+#: clock, a task that starts where it was woken has waited 0.
 MOST, LATE_NS = 0.02, 10_000
 
-#: Works and sleeps by turns, for random times, until so much time is gone.
+#: Works and sleeps in turns, for random times, until this time is over.
 WORKER = '''
 import random, sys, time
 print(flush=True)
@@ -41,7 +41,7 @@ sys.stdin.read()
 class WaitsTest(base.WatchedTest):
 
     def work(self, seconds):
-        """Tasks that compete on one CPU; what was seen, and the events."""
+        """Runs tasks that compete on a CPU; returns counts and events."""
         children = [self.python(WORKER, str(seed))
                     for seed in range(WORKERS)]
         workers = [*children, *(self.rival(seed) for seed in range(RIVALS))]
@@ -79,7 +79,7 @@ class WaitsTest(base.WatchedTest):
         self.assertAlmostEqual(len(golden), waits.count, delta=unseen)
         last = len(golden) - 1
         for part in PARTS:
-            # A wait that neither has an event for moves the others by one.
+            # A wait for which neither has an event shifts the others by one.
             rank = math.ceil(part * len(golden)) - 1
             least = golden[max(0, rank - unseen)]
             most = golden[min(last, rank + unseen)]
