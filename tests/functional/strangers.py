@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests that run and that Nova's database has lost, or has elsewhere."""
+"""Guests that run but that Nova's database has lost, or has elsewhere."""
 
 import dataclasses
 from typing import Any
@@ -15,13 +15,14 @@ from tests.functional import base
 
 
 def lose(case: base.TestCase, server: dict[str, Any]) -> Any:
-    """A backup from before the server is restored; its domain."""
+    """Restores a backup from before the server; returns its domain."""
     domain, context = case.domain(server), case.cell_context()
     with main_db.get_context_manager(context).writer.using(
             context) as session:
         for table in reversed(models.BASE.metadata.sorted_tables):
             if table.name == 'instances':
-                # Its number is not given again: libvirt has its name.
+                # The number is not used again, because libvirt has a domain of
+                # that name.
                 session.execute(table.update().where(
                     table.c.uuid == server['id']).values(
                         uuid=uuidutils.generate_uuid(), deleted=1))
@@ -46,7 +47,7 @@ class Backup:
 
 
 def back_up(case: base.TestCase, server: dict[str, Any]) -> Backup:
-    """The databases of Nova and Placement, at one moment."""
+    """Copies a server's rows from the databases of Nova and Placement."""
     context = case.cell_context()
     with main_db.get_context_manager(context).reader.using(
             context) as session:
@@ -60,7 +61,7 @@ def back_up(case: base.TestCase, server: dict[str, Any]) -> Backup:
 
 def restore(case: base.TestCase, server: dict[str, Any], backup: Backup
             ) -> None:
-    """Both databases have the server as they had it then."""
+    """Restores the server in both databases as it was then."""
     context = case.cell_context()
     with main_db.get_context_manager(context).writer.using(
             context) as session:
@@ -74,7 +75,7 @@ def restore(case: base.TestCase, server: dict[str, Any], backup: Backup
 
 
 def _tables() -> Any:
-    """The tables of Nova that know servers, parents first."""
+    """Yields the tables of Nova that know servers, parents first."""
     for table in models.BASE.metadata.sorted_tables:
         if table.name == 'instances':
             yield table, table.c.uuid

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what is admitted once moves, whatever rules and images came since."""
+"""Tests that an admitted server moves, whatever rules and images follow."""
 
 import contextlib
 from typing import Any
@@ -16,11 +16,11 @@ from tests.functional import test_live_migration
 from tests import proof
 from tests import seeds
 
-#: The image properties of which Nova makes a topology.
+#: The image properties from which Nova makes a topology.
 BINDING = {
     'hw_numa_nodes': '1', 'hw_mem_page_size': 'large',
     'hw_pci_numa_affinity_policy': 'preferred'}
-#: Those that Nova alone lets a rebuild bring.
+#: The properties that Nova alone accepts in a rebuild.
 AFFINITY = ('hw_pci_numa_affinity_policy', 'preferred')
 
 
@@ -44,7 +44,7 @@ class TestCase(operations.TestCase):
         instance.save()
 
     def assert_moves(self, server: operations.Server, to: str) -> None:
-        """Cold, and by being shelved, each to the other host."""
+        """Moves the server cold, then by shelving, to the other host."""
         source = self.host_of(server)
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
         self.act(server, 'confirmResize', None, 'ACTIVE')
@@ -88,7 +88,7 @@ class RebuildTest(TestCase):
 
 
 class ReboundTest(TestCase):
-    """A rebuild without nova-api's middleware keeps what it brings."""
+    """Tests a rebuild whose image has a property, without the middleware."""
 
     MIDDLEWARE = False
 
@@ -153,7 +153,7 @@ class Older:
 
     @contextlib.contextmanager
     def older_version(self) -> Any:
-        """One that admits what binds a server to cells."""
+        """Runs a version that admits what binds a server to cells."""
         with fixtures.MonkeyPatch('nova_rt.rules.conflicts.check',
                                   lambda *args: None):
             yield

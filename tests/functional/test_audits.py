@@ -64,7 +64,7 @@ class OperationTests(audits.Audits):
         'All claims are kept, and the guest that still runs keeps its '
         'pCPUs.')
     def test_resize_here(self) -> None:
-        # By the name of its host Nova tells whether it stayed.
+        # Nova uses the name of its host to tell whether a server stayed.
         self.flags(allow_resize_to_same_host=True, host='host1')
         self.disable('host2')
         for end in ('revertResize', 'confirmResize'):

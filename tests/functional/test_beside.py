@@ -2,11 +2,10 @@
 
 """A nova-compute that knows neither masks nor NUMA cells, beside new ones.
 
-host1 runs the code of an earlier commit (see ``older``), all other services
-and hosts run the present code.  Everything else is as in the functional tests.
-
-NOVA_RT_BESIDE runs all tests with each kind of server that the earlier version
-does not know; without it there is one test a day, with one kind.
+host1 runs the code of an earlier commit (see ``older``); all other services
+and hosts run the present code.  Everything else is as in the other functional
+tests.  NOVA_RT_BESIDE runs all tests with each kind of server that the earlier
+version does not know; without it there is one test a day, with one kind.
 """
 
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ _WHOLE = 'NOVA_RT_BESIDE'
 
 
 class Older(test_numa.TestCase):
-    """A mixin: the hosts in ``older_hosts`` run the older package."""
+    """A mixin in which the hosts of ``older_hosts`` run the older package."""
 
     HOSTS = (OLD, NEW, THIRD)
 
@@ -111,7 +110,7 @@ class Older(test_numa.TestCase):
 
 
 class PlacementTest(Older):
-    """The hosts that servers go to."""
+    """Returns the hosts that servers go to."""
 
     def test_scheduled(self) -> None:
         for kind, flavor in self.new_kinds().items():
@@ -126,10 +125,10 @@ class PlacementTest(Older):
 
 
 class RefusedTest(Older):
-    """The older compute's answer to a server that nobody may send it."""
+    """Tests the older compute's answer to a server that it must not get."""
 
     def forced(self, flavor: str) -> operations.Server:
-        """A new server on the older host, past the filters."""
+        """Creates a server on the older host, without the filters."""
         body = self.request(flavor)
         body['server']['availability_zone'] = f'nova:{OLD}'
         created = self.api.post_server(body)
@@ -138,7 +137,7 @@ class RefusedTest(Older):
     def test_created_past_the_filters(self) -> None:
         for kind, flavor in self.new_kinds().items():
             if kind == 'core':
-                continue  # The older version does not see this key.
+                continue  # The older version does not read this key.
             server = self.forced(flavor)
             self.assertIsNone(self.claim(server), kind)
             self.assert_nothing_left(OLD)
@@ -146,7 +145,7 @@ class RefusedTest(Older):
         self.assert_invariants()
 
     def test_evacuated_past_the_filters(self) -> None:
-        """The claim has the new form; the older host reads none of it."""
+        """The older host reads nothing of a claim in the new form."""
         server = self.boot_on(NEW, self.masked())
         lost = self.lose(NEW)
         self.api.microversion = _FORCED
@@ -160,7 +159,7 @@ class RefusedTest(Older):
         self.assertEqual({}, self.held_by_kernel(OLD))
         self.come_back(NEW, lost)
         self.assert_invariants()
-        # The older host still takes the servers that it knows.
+        # The older host still takes the kinds of servers that it knows.
         self.assert_runs(self.boot_on(OLD, self.flavor(600)), OLD, 600)
 
     def test_cells_past_the_filters(self) -> None:
@@ -233,7 +232,7 @@ class MovesTest(Older):
         self.assert_nothing_remains()
 
     def test_resized_from_an_older_host(self) -> None:
-        """The older source has a claim of a form it cannot read, elsewhere."""
+        """The older source cannot read the server's claim on another host."""
         for kind, flavor in self.new_kinds().items():
             server = self.boot_on(OLD, self.flavor(600, 2))
             for action, host in (('revertResize', OLD),
@@ -241,7 +240,7 @@ class MovesTest(Older):
                 self.act(server, 'resize', {'flavorRef': flavor},
                          'VERIFY_RESIZE')
                 self.assertNotEqual(OLD, self.host_of(server), kind)
-                # The host is not closed by what it cannot read.
+                # A claim that the host cannot read does not close the host.
                 beside = self.boot_on(OLD, self.flavor(300))
                 self.act(server, action, None, 'ACTIVE')
                 self._delete_server(beside)
@@ -280,7 +279,7 @@ class MovesTest(Older):
             self._delete_server(server)
 
     def test_evacuated(self) -> None:
-        """To a new host if the older one cannot take them."""
+        """Moves a server to a new host if the older host cannot take it."""
         plain = self.boot_on(OLD, self.flavor(300))
         servers = {kind: self.boot_on(NEW, flavor)
                    for kind, flavor in self.new_kinds().items()}
@@ -351,7 +350,7 @@ class LiveTest(Older, test_live_migration.TestCase):
         self.assert_nothing_left(OLD)
 
     def test_refused_by_an_older_host(self) -> None:
-        """Past the scheduler: the older host does not read the claim."""
+        """Bypasses the scheduler: the older host does not read the claim."""
         self.older_hosts = {NEW}
         for host in self.HOSTS:
             self.restart_compute_service(host)

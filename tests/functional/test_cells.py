@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests two cells, and a resize from one to the other."""
+"""Tests two cells, and a resize from one cell to the other."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ CELLS = {'host1': 'cell1', 'host2': 'cell2'}
 
 
 class TestCase(base.TestCase):
-    """A host in each; Nova's fixture changes between the databases."""
+    """A host in each cell; Nova's fixture changes between the databases."""
 
     NUMBER_OF_CELLS = 2
     VIRT_TYPE = 'qemu'
@@ -58,7 +58,7 @@ class TestCase(base.TestCase):
                 in self.computes[host].manager.rt.rt_claims()]
 
     def assert_nothing_remains(self) -> None:
-        """After the last server is deleted."""
+        """Checks after the last server is deleted."""
         for server in self.api.get_servers(detail=False):
             self._delete_server(server)
         for host in CELLS:
@@ -90,7 +90,7 @@ class FullTest(TestCase):
 
 
 class CrossCellTest(TestCase):
-    """Nova shuts a server down here, and spawns its image there."""
+    """Nova stops a server in one cell, and spawns its image in the other."""
 
     def setUp(self) -> None:
         super().setUp()

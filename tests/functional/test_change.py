@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Another reservation while the server runs: ``nova-rt-manage reserve``."""
+"""Tests ``nova-rt-manage reserve``: a running server's new reservation."""
 
 import contextlib
 import errno
@@ -28,7 +28,7 @@ class ChangeTests:
 
     def reserve(self, server: operations.Server, runtime: int,
                 *argv: str, code: int = 0) -> str:
-        """The command and what it prints; all invariants hold then."""
+        """Runs the command, and checks the invariants; returns the output."""
         out = io.StringIO()
         with (contextlib.redirect_stdout(out),
               contextlib.redirect_stderr(out)):
@@ -70,7 +70,7 @@ class ChangeTests:
         self.assertIn('hints: none;', self.reserve(server, 30_000))
 
     def test_survives_a_start(self) -> None:
-        """The changed reservation is that of each later start and move."""
+        """Each later start and move uses the changed reservation."""
         server = self.reserved(share=300)
         self.reserve(server, 50_000)
         self.act(server, 'os-stop', None, 'SHUTOFF')
@@ -139,7 +139,7 @@ class ResizeTests:
 
     def setUp(self) -> None:
         super().setUp()
-        # By the name of its host Nova tells whether it stayed.
+        # Nova uses the name of its host to tell whether a server stayed.
         self.flags(host='host1')
 
     def to(self, server: operations.Server, share: int) -> None:
@@ -219,7 +219,7 @@ class DeadlineTest(ChangeTests, test_deadline.Stock, operations.TestCase):
     FULL = 4
 
     def test_leaves_its_pcpu(self) -> None:
-        """It stays where it fits, and else goes where it fits."""
+        """A vCPU stays on its pCPU if it fits there, and otherwise moves."""
         server = self.reserved(share=300)
         (here,) = self.claimed(server).cpus
         others = [self.reserved(share=500) for _ in range(base.PCPUS - 1)]

@@ -20,7 +20,7 @@ class ChangeAuditTest(audits.Audits, operations.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        # By the name of its host Nova tells whether it stayed.
+        # Nova uses the name of its host to tell whether a server stayed.
         self.flags(host='host1')
 
     @proof.proves(
@@ -43,7 +43,7 @@ class ChangeAuditTest(audits.Audits, operations.TestCase):
             self.ends(server)
 
     def test_reserve(self) -> None:
-        """All of it is done under the lock, for which an audit waits."""
+        """The whole change happens under the lock; an audit waits for it."""
         self.share = 1.0
         server = self.boot_on('host1', self.small)
         self.changes('reserve', server, lambda server: reserve.change(
@@ -55,7 +55,7 @@ class ChangeAuditTest(audits.Audits, operations.TestCase):
 
     def changes(self, name: str, server: operations.Server,
                 run: Callable[[operations.Server], object]) -> None:
-        """The operation may change the budget; an audit may not."""
+        """The operation may change the budget, but an audit may not."""
         with self.audited(name):
             run(server)
             self.killer.wait()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One server: what is claimed, published, allocated and enforced."""
+"""Tests what is claimed, published, allocated and enforced for one server."""
 
 import os
 from typing import Any
@@ -17,7 +17,7 @@ from nova_rt.services.compute import counting
 from tests.emulation import numbers
 from tests.functional import base
 
-#: (hints, the key that the user is told about)
+#: (hints, the key that the message to the user names)
 BAD_HINTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({base.HINT_RUNTIME: 'abc'}, base.HINT_RUNTIME),
     ({base.HINT_RUNTIME: -5}, base.HINT_RUNTIME),
@@ -32,7 +32,7 @@ BAD_HINTS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 class CreateTest(base.TestCase):
-    """Through the API to the (emulated) kernel and back to nothing."""
+    """Goes through the API to the (emulated) kernel and back to nothing."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -69,7 +69,7 @@ class CreateTest(base.TestCase):
         self.assertEqual({0, 1},
                          self.kernel().confined()[self.group(server)])
         self.assert_tight()
-        # Confined before it starts, too.
+        # The guest is confined before it starts, too.
         vcpu = etree.fromstring(self.domain(server).XMLDesc(0)).find('vcpu')
         self.assertEqual({0, 1}, numbers.cpu_set(vcpu.get('cpuset'), ''))
 
@@ -151,7 +151,7 @@ class CreateTest(base.TestCase):
             self.assertIn(reason, str(error))
 
     def test_the_claim_cannot_be_stored(self) -> None:
-        """Nova's own claim is given back too."""
+        """Nova's own claim is given back, too."""
         rt, save = self.computes['host1'].manager.rt, objects.Instance.save
 
         def fail(instance: Any, *args: Any, **kwargs: Any) -> Any:
@@ -166,7 +166,7 @@ class CreateTest(base.TestCase):
         self.assertEqual([], rt.rt_claims())
 
     def test_nova_breaks_its_claim_off(self) -> None:
-        """The claims made until then count no more, before any audit."""
+        """Claims made before no longer count, even before any audit."""
         rt = self.computes['host1'].manager.rt
 
         def fail(*args: Any, **kwargs: Any) -> None:
@@ -182,7 +182,7 @@ class CreateTest(base.TestCase):
         self.assertEqual([], rt.rt_claims())
 
     def test_an_audit_between_claim_and_spawn(self) -> None:
-        """Nova saves the claim late: its audit would forget it."""
+        """Nova saves the claim late, so that an audit would lose the claim."""
         seen = []
         rt = self.computes['host1'].manager.rt
         real = rt.instance_claim
@@ -200,7 +200,7 @@ class CreateTest(base.TestCase):
         self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
 
     def test_stop_and_start(self) -> None:
-        """The claim stays; the budget goes and comes with the guest."""
+        """The claim stays, while the budget goes and comes with the guest."""
         server = self.boot(self.rt_flavor(100_000, 200_000))
         self._stop_server(server)
         self.assertEqual({}, self.kernel_budgets())
@@ -213,7 +213,7 @@ class CreateTest(base.TestCase):
 
 
 class WithoutMiddlewareTest(base.TestCase):
-    """The scheduler refuses the same again, with the reason."""
+    """The scheduler refuses the same request again, with the reason."""
 
     MIDDLEWARE = False
 
@@ -229,7 +229,7 @@ class WithoutMiddlewareTest(base.TestCase):
         self._delete_server(server)
 
     def assert_no_traceback(self) -> None:
-        """But the conductor's: Nova logs each NoValidHost with one."""
+        """Only the conductor's NoValidHost is logged with a traceback."""
         errors = [line for line in self.stdlog.logger.output.splitlines()
                   if ' ERROR [nova' in line]
         self.assertEqual(
@@ -245,7 +245,7 @@ class WithoutMiddlewareTest(base.TestCase):
 
     def test_flavors_that_contradict(self) -> None:
         hints = {base.HINT_RUNTIME: 10_000, base.HINT_PERIOD: 100_000}
-        # Nova itself has real-time vCPUs with dedicated pCPUs only.
+        # Nova itself has real-time vCPUs only on dedicated pCPUs.
         for extra in (
                 {'hw__cpu_policy': 'dedicated'},
                 {'hw__cpu_policy': 'dedicated', 'hw__cpu_realtime': 'yes',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Virtual machines on a stock kernel: SCHED_DEADLINE, found by probing."""
+"""Virtual machines on a stock kernel: SCHED_DEADLINE, which probing finds."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ from tests.functional import test_live_migration
 from tests.functional import test_moves
 from tests import seeds
 
-#: How many of the inherited tests a change has to wait for.
+#: The number of inherited tests that run with each change.
 _SAMPLE = 3
 
 
@@ -67,7 +67,7 @@ class DeadlineTest(Stock, operations.TestCase):
                                   for each in (server, other)})
 
     def test_not_pinned(self) -> None:
-        """The kernel does not let cpusets shrink: global EDF, and told."""
+        """If the kernel lets no cpuset shrink, the log reports global EDF."""
         self.useFixture(fixtures.MonkeyPatch(
             'tests.emulation.stock.Kernel.shrinks', False))
         found = self.traits(self.start_host('host2'))
@@ -75,7 +75,7 @@ class DeadlineTest(Stock, operations.TestCase):
         self.assertNotIn(hostmap.PINNED_TRAIT, found)
 
     def test_refused_by_the_kernel(self) -> None:
-        """The server does not run, and nothing is left."""
+        """The server does not run, and nothing of it is left."""
         self.kernel().intercept = refuse
         self.boot_on('host1', self.flavor(600), 'ERROR')
         self.kernel().intercept = None
@@ -91,7 +91,7 @@ class DeadlineTest(Stock, operations.TestCase):
         self.assert_runs(server, 'host1', 600)
 
     def busy(self, server: object) -> int:
-        """The vCPU of a server that never sleeps from now on."""
+        """Makes the vCPU of a server busy, so that it never sleeps."""
         pid = self.domain(server).rt_pid
         thread = self.guests.hosts['host1'].running[pid][2]
         self.kernel().busy_threads.add(thread)
@@ -110,7 +110,7 @@ class DeadlineTest(Stock, operations.TestCase):
         self.assert_runs(server, 'host1', 600)
 
     def test_a_power_off_that_libvirt_refuses(self) -> None:
-        """Its reservation was taken by then; the audit gives it again."""
+        """Its reservation was taken meanwhile; the audit gives it again."""
         server = self.reserved()
         self.busy(server)
         driver = self.computes['host1'].driver
@@ -133,17 +133,17 @@ def refuse(path: str, text: str) -> None:
 
 
 class LifecycleTest(Stock, test_lifecycle.MachineTest):
-    """Servers on one host."""
+    """Tests of servers on one host."""
 
     refuse = staticmethod(refuse)
 
 
 class MovesTest(Stock, test_moves.MachineTest):
-    """Between hosts, while they are off."""
+    """Tests of servers that move while they are off."""
 
 
 class LiveMigrationTest(Stock, test_live_migration.LiveMigrationTest):
-    """And while they run."""
+    """Tests of servers that move while they run."""
 
     refuse = staticmethod(refuse)
 
@@ -154,7 +154,7 @@ class KillTest(Stock, test_kill.MachineTest):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """All that other kernels go through with NOVA_RT_STOCK, else some."""
+    """Runs all tests of other kernels with NOVA_RT_STOCK, else a few."""
     inherited = [
         test for case in (LifecycleTest, MovesTest, LiveMigrationTest,
                           KillTest)

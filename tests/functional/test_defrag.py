@@ -36,7 +36,7 @@ class Commands:
             'rt_operate.manage.start.configure', lambda *args: None))
 
     def defrag(self, *argv: str, code: int = 0, host: str = 'host1') -> str:
-        """The command and what it prints; all invariants hold then."""
+        """Runs the command, and checks the invariants; returns the output."""
         out = io.StringIO()
         with (contextlib.redirect_stdout(out),
               contextlib.redirect_stderr(out)):
@@ -54,11 +54,11 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
     """Virtual machines on a stock kernel, whose vCPUs may move."""
 
     def fragmented(self) -> list[Server]:
-        """Each pCPU has 0.4, so that no pCPU has room for 0.6."""
+        """Puts 0.4 on each pCPU, so that no pCPU has room for 0.6."""
         return [self.reserved(share=400) for _ in range(base.PCPUS)]
 
     def test_plan(self) -> None:
-        """It changes nothing, and says how to go on."""
+        """The command changes nothing, and says how to go on."""
         servers = self.fragmented()
         before = self.places(*servers)
         out = self.defrag('--for-share', '0.6', code=1)
@@ -103,7 +103,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
         self.reserved(share=600, vcpus=2)
 
     def test_largest(self) -> None:
-        """Without a share, as much room as moves can make."""
+        """Without a share, the plan makes as much room as moves can make."""
         self.fragmented()
         self.assertIn('90000 us every 100000 us', self.defrag(code=1))
 
@@ -137,7 +137,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
         self.assert_invariants()
 
     def test_nova_works_on_a_server(self) -> None:
-        """It stays where it is, and another one moves."""
+        """The first server stays where it is, and another one moves."""
         servers = self.fragmented()
         for server in servers[:-1]:
             instance = self.instance(server)
@@ -167,7 +167,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
                     uuid=server['id'], source=source, target=target)
 
     def test_a_stopped_server(self) -> None:
-        """Its claim moves, and it starts there."""
+        """Its claim moves, and the guest starts on the new pCPU."""
         server = self.reserved(share=400)
         ((here,),) = self.places(server)
         self.act(server, 'os-stop', None, 'SHUTOFF')
@@ -178,7 +178,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
 
 
 class RejectTest(Commands, test_deadline.Stock, operations.TestCase):
-    """A host that may make room for a server itself."""
+    """Tests a host that may make room for a server itself."""
 
     MODE = 'apply'
 
@@ -209,7 +209,7 @@ class RejectTest(Commands, test_deadline.Stock, operations.TestCase):
 
 
 class AggregateTest(Commands, test_deadline.Stock, operations.TestCase):
-    """The packing policy of a host aggregate."""
+    """Tests the packing policy of a host aggregate."""
 
     def metadata(self, value: str) -> None:
         aggregate = self.api.post_aggregate({'aggregate': {'name': 'rack1'}})
@@ -317,7 +317,7 @@ class AuditTest(audits.Audits, test_deadline.Stock, operations.TestCase):
     HOSTS = ('host1',)
 
     def test_move(self) -> None:
-        """All of it is done under the lock, for which an audit waits."""
+        """The whole move is made under the lock, for which an audit waits."""
         self.share = 1.0
         server: Any = self.boot_on('host1', self.small)
         before = self.claimed(server).cpus

@@ -42,7 +42,7 @@ class DescriptionTest(operations.TestCase):
         self.told.append(etree.fromstring(xml))
 
     def float(self, *addresses: str) -> None:
-        """Neutron has these for each port."""
+        """Makes Neutron report these floating addresses for each port."""
         self.useFixture(fixtures.MockPatchObject(
             neutron.NeutronFixture, 'list_floatingips',
             lambda *args, **kwargs: {'floatingips': [
@@ -57,7 +57,7 @@ class DescriptionTest(operations.TestCase):
             self.api.post_server(body), 'ACTIVE')
 
     def changed(self, server: Any) -> None:
-        """Neutron tells Nova of a change."""
+        """Sends the event with which Neutron reports a change."""
         self.api.api_post('/os-server-external-events', {'events': [
             {'name': 'network-changed', 'server_uuid': server['id']}]})
 
@@ -88,7 +88,7 @@ class DescriptionTest(operations.TestCase):
         self.assert_invariants()
 
     def test_no_guest_to_tell_of(self) -> None:
-        """A stopped server is told of when it starts, one gone never."""
+        """A stopped server is described at its next start; one gone, never."""
         server = self.boot_with()
         self._stop_server(server)
         self.useFixture(fixtures.MonkeyPatch(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""An interface is one module and one entry point, and nothing else.
+"""Tests that an interface is one module and one entry point.
 
-An invented one is installed; a server, the doctor and nova-rt-manage meet it
-on a host whose kernel has it.
+An invented interface is installed.  A server, the doctor and nova-rt-manage
+meet it on a host whose kernel has it.
 """
 
 from typing import Any
@@ -59,7 +59,7 @@ class EighthTest(test_manage.ManageTestCase):
             self.api.post_server(body), 'ACTIVE'))
 
     def look(self) -> dict[str, str]:
-        """Returns what the doctor says of the kernel and its groups, by id."""
+        """Returns the doctor's findings on the kernel and groups, by id."""
         found = examine.examine(view.View(
             Machine(self.kernel()), options.Options()))
         return {each.id: f'{each.level.name} {each.text} {each.remedy}'

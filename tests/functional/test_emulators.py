@@ -20,7 +20,7 @@ class TestCase(test_numa.TestCase):
 
     def homes(self, server: dict[str, Any], host: str = 'host1'
               ) -> set[tuple[int, ...]]:
-        """The CPUs of the emulator and of the I/O threads."""
+        """Returns the CPUs of the emulator and of the I/O threads."""
         guests = self.guests.hosts[host]
         group = guests.group(self.domain(server, host).rt_pid)
         return {cpulist.parse_ids(guests.kernel.read(
@@ -33,7 +33,7 @@ class TestCase(test_numa.TestCase):
 
 
 class ChosenTest(TestCase):
-    """CPUs for emulators in cell 1, which Nova does not know."""
+    """Tests CPUs for emulators in cell 1, which Nova does not know."""
 
     def setUp(self) -> None:
         self.flags(cpu_shared_set='0-2', group='compute')
@@ -91,7 +91,7 @@ class PolicyTest(TestCase):
         self.flags(rt_cpus='0,4', group='nova_rt')
 
     def pcpus(self, server: dict[str, Any]) -> tuple[int, int]:
-        """Returns what Placement has of the server: PCPU and VCPU."""
+        """Returns the PCPU and VCPU that Placement has for the server."""
         allocation, = self._get_allocations_by_server_uuid(
             server['id']).values()
         amounts = allocation['resources']

@@ -15,7 +15,7 @@ STARTED = virtevent.EVENT_LIFECYCLE_STARTED
 
 
 class EventTest(operations.TestCase):
-    """A lifecycle event of a guest."""
+    """Sends a lifecycle event of a guest."""
 
     HOSTS = ('host1',)
 
@@ -55,7 +55,7 @@ class EventTest(operations.TestCase):
 
     def refuse(self, server: operations.Server, times: int,
                meanwhile: Any = lambda: None) -> None:
-        """The kernel refuses what the event asks of it."""
+        """Sends an event while the kernel refuses the budget."""
         target = self.driver.rt_reservations.enforcer
         holds, refused = target.holds, []
 

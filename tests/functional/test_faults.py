@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kernel refuses: no guest runs without its reservation."""
+"""Tests that no guest runs without its reservation if the kernel refuses."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ class RefusalTest(base.TestCase):
     """Faults are injected into the emulated kernels."""
 
     def refuse(self, host: str, number: int) -> None:
-        """All writes to groups of guests fail, but those that undo."""
+        """Makes writes to groups of guests fail, except those that undo."""
         def intercept(path: str, text: str) -> None:
             if '.libvirt-lxc/cpu.rt_runtime_us' in path and text != '0':
                 raise OSError(number, os.strerror(number), path)
@@ -101,7 +101,8 @@ class RefusalTest(base.TestCase):
         server = self.boot(self.rt_flavor(100_000, 200_000))
         self._stop_server(server)
         self.refuse('host1', errno.EINVAL)
-        # Casts are calls in this test: the API shows what the compute said.
+        # Casts are calls in this test: the API shows the answer of the
+        # compute.
         self.assertRaises(client.OpenStackApiException,
                           self.api.post_server_action, server['id'],
                           {'os-start': None})
@@ -112,7 +113,7 @@ class RefusalTest(base.TestCase):
 
 
 class SelfCheckTest(base.TestCase):
-    """Another Nova than the tested ones."""
+    """Tests a Nova that differs from the tested versions."""
 
     def test_refuses_to_start(self) -> None:
         def changed(self: Any, allocations: Any, extra: Any) -> None:

@@ -44,7 +44,7 @@ class TestCase(test_numa.TestCase):
 
     def create(self, name: str, *ports: str, status: str = 'ACTIVE'
                ) -> dict[str, Any]:
-        """A server with a flavor of the page."""
+        """Creates a server with a flavor of the page."""
         flavor = FLAVORS[name]
         body = self.request(str(self._create_flavor(
             vcpu=flavor.vcpus, memory_mb=flavor.ram, disk=flavor.disk,
@@ -55,7 +55,7 @@ class TestCase(test_numa.TestCase):
             self.api.post_server(body), status))
 
     def pages(self, server: dict[str, Any]) -> list[tuple[str, str]]:
-        """Size and cells of the huge pages in the domain of a server."""
+        """Returns sizes and units of the huge pages of a server's domain."""
         return [(page.get('size'), page.get('unit'))
                 for page in etree.fromstring(self.domain(server).rt_xml).
                 findall('memoryBacking/hugepages/page')]
@@ -101,7 +101,7 @@ class PageTest(TestCase):
         server = self.create('hs.rt', port['id'])
         self.assertEqual({4, 5}, set(self.claimed(server).cpus))
         self.assert_in_cells(server)
-        # Fill cell 1: cell 0 is empty, but the device is not there.
+        # Fills cell 1: cell 0 is empty, but it does not have the device.
         beside = self.create('hs.rt', other['id'])
         self.assertEqual({6, 7}, set(self.claimed(beside).cpus))
         third = self.neutron.network_4_port_3

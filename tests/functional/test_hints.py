@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what hints may do, as operators have it, and what becomes of them."""
+"""Tests what options let hints do, and what becomes of hints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ PLAIN = 'a hint counts only on a flavor that has a reservation'
 
 
 class DefaultTest(operations.TestCase):
-    """An operator who has set nothing sells what is in the flavors."""
+    """An operator who has set nothing sells only what the flavors have."""
 
     TENANTS: Mapping[str, Any] = {}
 
@@ -62,7 +62,7 @@ class DefaultTest(operations.TestCase):
         self.confirm(server)
         self.assertIsNone(self.claim(server))
         self.assertEqual((0, 0), self.allocated(server))
-        # They are gone for good.
+        # The hints are gone for good.
         self.resize(server, self.flavor(300))
         self.confirm(server)
         self.assertEqual(300, self.share(server))
@@ -84,7 +84,7 @@ class DefaultTest(operations.TestCase):
 
 
 class SchedulerTest(base.TestCase):
-    """Tests where nova-api has no middleware, nova-scheduler says the same."""
+    """Without nova-api's middleware, nova-scheduler answers the same."""
 
     MIDDLEWARE = False
     TENANTS: Mapping[str, Any] = {}

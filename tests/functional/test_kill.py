@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-compute is killed at each step of what it does; see kill_matrix."""
+"""nova-compute is killed at each step of each operation; see kill_matrix."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers with NUMA cells, nova-compute killed or audited at each step.
+"""Servers with NUMA cells; nova-compute is killed or audited at each step.
 
-The matrices are those of ``test_kill`` and ``test_audits``.  The pCPUs of each
-claim have to be in the cells of the memory, too.  NOVA_RT_KILL and
+The matrices are those of ``test_kill`` and ``test_audits``.  In addition, the
+pCPUs of each claim must be in the cells of the memory.  NOVA_RT_KILL and
 NOVA_RT_AUDIT run all tests; without them there is one test a day.
 """
 
@@ -26,7 +26,7 @@ class CellsTestCase(test_numa.TestCase):
     """Two hosts of two cells."""
 
     HOSTS = ('host1', 'host2')
-    #: The cells of a server that says nothing else.
+    #: The cells of a server that names none.
     SERVER_CELLS = 1
 
     def flavor(self, share: int, vcpus: int | None = None) -> str:
@@ -94,7 +94,7 @@ class AuditTest(CellsTestCase, test_audits.MachineTest):
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """All of them if NOVA_RT_KILL or NOVA_RT_AUDIT says so, else one."""
+    """Runs all tests if NOVA_RT_KILL or NOVA_RT_AUDIT says so, else one."""
     tests = [test for case in (KillTest, TwoCellsKillTest, AuditTest)
              for test in loader.loadTestsFromTestCase(case)]
     if not _WHOLE & os.environ.keys():

@@ -47,7 +47,7 @@ class KillTest(test_soft.Stock, kill_matrix.KillTests, operations.TestCase):
 
 
 def _reserve(server: operations.Server) -> None:
-    """Changes a server; nova-compute may not live to answer."""
+    """Changes a server; nova-compute may be killed before it answers."""
     with contextlib.suppress(exception.CannotChangeReservation):
         reserve.change(hints.server(server['id']),
                        {base.HINT_RUNTIME: 60_000})
@@ -55,5 +55,5 @@ def _reserve(server: operations.Server) -> None:
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
-    """All of the tests with NOVA_RT_KILL, else none."""
+    """Runs all of the tests with NOVA_RT_KILL, else none."""
     return seeds.tests_of_the_day(__name__, standard, 0, 'NOVA_RT_KILL')

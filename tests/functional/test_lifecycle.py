@@ -215,7 +215,8 @@ class LifecycleTests:
         server = self.reserved()
         domain = self.domain(server)
         self.guests.reboot(domain)
-        # Until the event a virtual machine runs without: see the result.
+        # Until the event, a virtual machine runs without its reservation: see
+        # the result.
         self.unreserved.clear()
         self.assert_invariants()
         self.assert_runs(server, 'host1', 600)

@@ -36,11 +36,11 @@ class TestCase(operations.TestCase):
         self.libvirt.while_copying = self.while_copying
 
     def while_copying(self, incoming: Any) -> None:
-        """Both hosts hold it, through audits too."""
+        """Both hosts hold the reservation, also through audits."""
         self.assert_invariants()
 
     def migrate(self, server: operations.Server, status: str) -> None:
-        """Ask for it and wait for its end."""
+        """Requests the migration and waits for its end."""
         self.ask(server)
         self.assert_ended(server, status)
 
@@ -74,7 +74,7 @@ class TestCase(operations.TestCase):
                 lambda: None).result(live.PATIENCE)
 
     def pins(self) -> list[str]:
-        """The pCPUs of each vCPU in what was sent to the destination."""
+        """Returns the pCPUs of each vCPU in the XML for the destination."""
         return [pin.get('cpuset') for pin in etree.fromstring(
             self.libvirt.xml).findall('cputune/vcpupin')]
 
@@ -132,7 +132,7 @@ class LiveMigrationTest(TestCase):
         'The server stays on the source as before, and nothing is left at '
         'the destination.')
     def test_failed_with_its_disks(self) -> None:
-        """Nova stores the server while it deletes them there."""
+        """Nova stores the server while it deletes the disks there."""
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.driver.LibvirtDriver.'
             '_check_shared_storage_test_file', lambda *args: False))
@@ -207,7 +207,7 @@ class LiveMigrationTest(TestCase):
         self.assert_stayed(server, before)
 
     def test_speed(self) -> None:
-        """No faster than Nova lets it."""
+        """The migration is no faster than Nova lets it."""
         self.flags(live_migration_bandwidth=7, group='libvirt')
         server = self.reserved()
         self.migrate(server, 'completed')
@@ -282,7 +282,7 @@ class LiveMigrationTest(TestCase):
         self.ask(server)
         self._wait_for_migration_status(server, ['error'])
         self.assertEqual(set(), self.tracked('host2'))
-        # Nor is what Nova counts given back that it never took.
+        # Nova does not give back resources that it never counted.
         rt = self.computes['host2'].manager.rt
         self.assertEqual(0, rt.compute_nodes['host2'].vcpus_used)
         self.useFixture(fixtures.MonkeyPatch(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Many creates at once against hosts that are nearly full.
+"""Tests many creates at once on hosts that are nearly full.
 
-NOVA_RT_LOAD is how many there are.
+NOVA_RT_LOAD is the number of creates.
 """
 
 import collections
@@ -30,7 +30,7 @@ class LoadTest(base.TestCase):
 
     CAST_AS_CALL = False
     HOSTS = ('host1', 'host2')
-    #: servers of the flavor below that one host takes
+    #: How many servers of the flavor below one host takes.
     PER_HOST = 5
     FLAVOR = (19_000, 100_000)
 
@@ -41,7 +41,8 @@ class LoadTest(base.TestCase):
         update = tracker.RTResourceTracker._update
 
         def watch(rt: Any, *args: Any, **kwargs: Any) -> Any:
-            # Nova's lock is held: this is each state there ever is.
+            # Nova's lock is held, so that the test reads each state that
+            # occurs.
             self.watch(rt)
             return update(rt, *args, **kwargs)
 
@@ -59,7 +60,7 @@ class LoadTest(base.TestCase):
             self.beyond.append(f'{rt.host}: {dict(used)}')
 
     def used_on(self, rt: Any) -> collections.Counter[str]:
-        """By the stored identifiers, with no code of nova_rt."""
+        """Reads the stored identifiers, without any code of nova_rt."""
         used: collections.Counter[str] = collections.Counter()
         for provider in list(rt.assigned_resources.values()):
             for found in list(provider.get(hostmap.RESOURCE_CLASS, ())):
@@ -71,14 +72,14 @@ class LoadTest(base.TestCase):
         return used
 
     def charged(self, cpus: str) -> list[str]:
-        """Replicated: all pCPUs are charged alike."""
+        """Accounting is replicated: all pCPUs are charged alike."""
         return ['all']
 
     def settled(self, count: int) -> list[dict[str, Any]]:
-        """All *count* servers, when none is being built any more."""
+        """Returns all *count* servers, once none of them is being built."""
         end = time.monotonic() + 240
         while True:
-            # The API would cost the time the builds need.
+            # Requests to the API would take the time that the builds need.
             built = sum(map(self._built_in, ('cell0', 'cell1')))
             if built == count and (count or not self._left()):
                 return list(self.api.get_servers(detail=True))

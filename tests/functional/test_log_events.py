@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-rt tells of the life of a server, with the ids of requests."""
+"""Tests that nova-rt logs the life of a server, with the ids of requests."""
 
 import collections
 import os
@@ -79,7 +79,7 @@ class LogEventsTest(operations.TestCase):
         self.assertEqual(('rt.released', move), (name, fields['move']))
 
     def test_the_report_of_a_process_that_gets_sigusr2(self) -> None:
-        # Of two computes in a process, the report has the last one.
+        # If a process has two computes, the report has the last one.
         body = self.request(self.flavor(300))
         body['server']['host'] = [*self.computes][-1]
         server = self._wait_for_state_change(
@@ -118,7 +118,7 @@ class LogEventsTest(operations.TestCase):
 
 
 class QuotaTest(test_quotas.QuotaCase):
-    """nova-api refuses before there is a server."""
+    """nova-api refuses before a server exists."""
 
     def test_a_limit(self) -> None:
         events.recent.clear()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-rt-manage on servers of Nova, in order and damaged."""
+"""Tests nova-rt-manage on servers of Nova, in order and damaged."""
 
 import contextlib
 import io
@@ -39,7 +39,7 @@ class Files:
 
 
 class ManageTestCase(base.TestCase):
-    """Two hosts, the first of which is the machine we run on."""
+    """Two hosts, the first of which is the machine that runs the tests."""
 
     CAST_AS_CALL = False
     ADMIN_API = True
@@ -65,7 +65,7 @@ class ManageTestCase(base.TestCase):
                 for domain in connection.listAllDomains(_ACTIVE)]
 
     def manage(self, *argv: str) -> tuple[int, str]:
-        """The status and the lines of a run."""
+        """Returns the status and the lines of a run."""
         self.flags(host=self.this_host)
         out = io.StringIO()
         with (contextlib.redirect_stdout(out),
@@ -92,7 +92,7 @@ class ManageTestCase(base.TestCase):
         self.this_host = 'host1'
 
     def settle(self) -> None:
-        """The kernel counts a removed group for a while."""
+        """Waits: the kernel counts a removed group for a while."""
         self.clock.sleep(1)
         for name in self.computes:
             self.audit(name)
@@ -121,7 +121,7 @@ class ManageTestCase(base.TestCase):
 
     def change_allocation(self, consumer: str, host: str = 'host1',
                           **amounts: int) -> None:
-        """0 takes a class away."""
+        """Changes an allocation; 0 takes a class away."""
         found = self.allocation(consumer)
         each = found['allocations'][self.compute_rp_uuids[host]]
         each['resources'] = {
@@ -148,14 +148,14 @@ class ManageTestCase(base.TestCase):
             self._host.get_guest(instance).poweroff()
             return '{}'
 
-        # There is no disk to move; Nova's own tests leave it out too.
+        # There is no disk to move; Nova's own tests leave this out, too.
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.driver.LibvirtDriver.'
             'migrate_disk_and_power_off', power_off))
 
 
 class CleanTest(ManageTestCase):
-    """Tests what Nova does in order is no difference, at any time at rest."""
+    """Tests that orderly changes by Nova leave no difference at rest."""
 
     def test_create_and_delete(self) -> None:
         self.assert_clean()
@@ -182,7 +182,7 @@ class CleanTest(ManageTestCase):
         self._confirm_resize(server)
         self.assert_clean()
         self._delete_server(server)
-        # Nova tracks a server that has moved from the next audit on.
+        # Nova tracks a server that has moved only from the next audit on.
         self.settle()
         self.assert_clean()
 
@@ -221,7 +221,7 @@ class CleanTest(ManageTestCase):
         self._evacuate_server(server, expected_host='host2',
                               expected_migration_status='done')
         self.assertEqual((200_000 // 2, 100_000), self.usage('host1'))
-        # Its map is from before, until it returns and audits.
+        # Its map is older, until the host returns and audits.
         self.assertEqual(['map.stale'], self.kinds('--host', 'host1')[:1])
         self.assertNotIn('allocation.elsewhere', self.kinds())
         self.this_host = 'host2'
@@ -254,7 +254,7 @@ class DamageTest(ManageTestCase):
         self.assertEqual((0, 'Nothing to heal.\n'), self.heal())
 
     def test_what_nova_manage_loses(self) -> None:
-        """It heals by the flavor alone, which knows no hints of ours."""
+        """Nova heals by the flavor alone, without our hints."""
         server = self.reserved()
         self.delete_allocation(server['id'])
         code, out = self.heal()
@@ -267,7 +267,7 @@ class DamageTest(ManageTestCase):
                 instance_uuid=server['id'], verbose=False)
         self.assertEqual((0, 0), self.allocated(server))
         self.assertEqual(['allocation.missing'], self.kinds())
-        # Another server is not asked for.
+        # Other servers are not healed.
         other = self.reserved()
         self.assertEqual(0, self.heal('--instance', other['id'])[0])
         self.assertEqual(0, self.heal('--instance', server['id'])[0])
@@ -282,7 +282,7 @@ class DamageTest(ManageTestCase):
         self.assertEqual(['allocation.leaked'], self.kinds())
         code, out = self.heal()
         self.assertEqual(0, code, out)
-        # What is Nova's is nova-manage's to remove.
+        # nova-manage must remove Nova's own part.
         left = self.allocation(server['id'])['allocations']
         self.assertEqual([{'DISK_GB', 'MEMORY_MB', 'VCPU'}],
                          [set(each['resources']) for each in left.values()])
@@ -412,7 +412,7 @@ class DamageTest(ManageTestCase):
         self._delete_server(server)
 
     def test_heal_allocations_of_nova(self) -> None:
-        """It takes what it does not know; the audit says so, once."""
+        """Nova removes amounts unknown to it; the audit reports them once."""
         server = self.reserved()
         self.change_allocation(server['id'], **dict.fromkeys(
             hostmap.CLASSES, 0))
@@ -434,7 +434,7 @@ class DamageTest(ManageTestCase):
         self.assertIn(f'the guest {domain.name()} runs with 20000 us every '
                       f'200000 us', out)
         self.assertIn('see "Backup and restore"', out)
-        # It is counted, whoever looks.
+        # The server counts, whoever asks.
         self.this_host = 'controller'
         self.assertEqual(['guest.unknown'], self.kinds())
         self.guests.vanish(domain)

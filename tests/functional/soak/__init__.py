@@ -2,9 +2,9 @@
 
 """A cloud small enough for thousands of operations.
 
-The filter, the weigher, the host states, the request filter, the tracker
-with Nova's own below it, the driver's part of this project, its enforcer and
-reconciler are those of production, as is Nova's scheduler manager.  Faked
-are the database, Placement and libvirt; what Nova's conductor and compute
-manager do in between is told again in ``cloud`` and ``moves``.
+These parts are those of production: the filter, the weigher, the host states,
+the request filter, the tracker with Nova's own tracker below it, this
+project's part of the driver, its enforcer and its reconciler, and Nova's
+scheduler manager.  The database, Placement and libvirt are fakes.  ``cloud``
+and ``moves`` repeat what Nova's conductor and compute manager do in between.
 """

@@ -109,7 +109,7 @@ class Burst:
         return placed
 
     def _attempt(self) -> bool:
-        """Returns whether one lost its last race and has room still."""
+        """Returns whether a build lost its last race, but would have room."""
         build = self._rng.choice(self._cloud.pending)
         lost = len(self._cloud.lost)
         self._cloud.attempt(build)

@@ -2,8 +2,8 @@
 
 """The invariants that hold after each operation.
 
-Told from what the database, Placement and the kernels store, with none of
-the code that keeps them.
+They are computed from what the database, Placement and the kernels store,
+without any of the code that computes them in the product.
 """
 
 import collections
@@ -19,7 +19,7 @@ from tests.functional.soak import hosts
 from tests.functional.soak import moves
 
 CAP = 950_000
-#: What a group above others holds at least.
+#: The least runtime of a group above other groups.
 _LEAST_PPM = 3
 _IDENTIFIER = re.compile(
     r'([0-9a-f-]{36})/\d+;r=(\d+);p=(\d+);h=\d*,\d*;c=([0-9,]+)')
@@ -38,7 +38,7 @@ def need(fact: bool, *words: Any) -> None:
 
 
 class StoredClaim:
-    """A claim as it is stored."""
+    """Returns the claim of an identifier."""
 
     def __init__(self, text: str) -> None:
         match = _IDENTIFIER.fullmatch(text)
@@ -55,7 +55,7 @@ def ppm(runtime: int, period: int) -> int:
 
 
 def stored(cloud: moves.Cloud) -> dict[str, set[str]]:
-    """The identifiers of all claims that servers hold, by provider."""
+    """Returns the identifiers of all stored claims, by provider."""
     found: dict[str, set[str]] = collections.defaultdict(set)
     for instance in cloud.store.instances.values():
         context = instance.migration_context
@@ -73,7 +73,7 @@ def tracked(host: hosts.Host) -> set[str]:
 
 
 def used(host: hosts.Host, texts: set[str]) -> list[int]:
-    """ppm of each pCPU that these claims take."""
+    """Returns the ppm of each pCPU that these claims take."""
     total = [0] * hosts.PCPUS
     for held in map(StoredClaim, texts):
         for cpu in range(hosts.PCPUS) if host.replicated else held.cpus:
@@ -82,7 +82,7 @@ def used(host: hosts.Host, texts: set[str]) -> list[int]:
 
 
 def check(cloud: moves.Cloud, audited: set[str]) -> None:
-    """After an operation; *audited* are hosts that were audited last."""
+    """Checks after an operation; *audited* are the hosts audited last."""
     claims = stored(cloud)
     _check_cells(cloud)
     for host in cloud.hosts.values():
@@ -129,7 +129,7 @@ def _check_tracked(host: hosts.Host, own: set[str], audited: bool) -> None:
 
 def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
                      ) -> None:
-    """Its sums are those of the claims and of what is to be built."""
+    """Its sums are those of the claims and of the builds under way."""
     wanted: collections.Counter[str] = collections.Counter()
     for held in map(StoredClaim, own):
         wanted.update(dict(zip(_CLASSES, (
@@ -149,7 +149,7 @@ def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
 
 def _check_published(cloud: moves.Cloud, host: hosts.Host, own: set[str]
                      ) -> None:
-    """The map says what the claims take."""
+    """The map says how much the claims take."""
     found = jsonutils.loads(cloud.store.nodes[host.uuid].stats['rt_map'])
     charged = found['charged'] if host.replicated else 0
     said = [max(taken, charged) for taken in found['used']]
@@ -179,7 +179,7 @@ def _check_kernel(cloud: moves.Cloud, host: hosts.Host, own: set[str]
 
 
 def _now(cloud: moves.Cloud, uuid: str, own: set[str]) -> StoredClaim | None:
-    """Returns what a server runs with on a host."""
+    """Returns the claim that a server runs with on a host."""
     instance = cloud.store.instances.get(uuid)
     first = {each.identifier for each in
              (instance.resources if instance else None) or ()}
@@ -219,7 +219,7 @@ def _check_parent(host: hosts.Host, group: str,
 
 def _check_fullest(group: str, lanes: dict[int, tuple[int, int]],
                    granted: Grants) -> None:
-    """The top one has on each CPU what the fullest needs."""
+    """The top group has on each CPU the runtime of the fullest CPU."""
     below = [sum(ppm(*own[cpu]) for name, own in granted.items()
                  if name.startswith(group + '/') and cpu in own)
              for cpu in lanes]
@@ -250,7 +250,7 @@ def _check_policy(host: hosts.Host, pid: int) -> None:
 
 
 def check_empty(cloud: moves.Cloud) -> None:
-    """All servers are deleted: nothing is left of them."""
+    """Checks that nothing is left once all servers are deleted."""
     check(cloud, set(cloud.hosts))
     need(not cloud.placement.held, 'Placement holds', cloud.placement.held)
     for host in cloud.hosts.values():

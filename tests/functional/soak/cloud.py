@@ -174,7 +174,7 @@ class Cloud:
 
     def select(self, scheduler: int, wish: Wish, wanted: list[str],
                ignore: Iterable[str] = ()) -> Any:
-        """(spec, a list of selections for each server)
+        """Schedules; returns (spec, a list of selections for each server).
 
         :raises NoValidHost: noted in ``refusals``
         """
@@ -205,7 +205,7 @@ class Cloud:
 
     def create(self, name: str, wish: Wish, count: int, scheduler: int
                ) -> bool:
-        """Schedule *count* servers; they are built later."""
+        """Schedules *count* servers, which are built later."""
         wanted = [str(uuidlib.uuid5(_SPACE, f'{name}/{number}'))
                   for number in range(count)]
         try:
@@ -239,14 +239,14 @@ class Cloud:
     # Builds.
 
     def build_one(self) -> set[str]:
-        """Build what was scheduled first; the hosts it went to."""
+        """Builds the server that was scheduled first; returns its hosts."""
         build, touched = self.pending[0], set()
         while build in self.pending:
             touched |= self.attempt(build)
         return touched
 
     def attempt(self, build: Build) -> set[str]:
-        """Build it on one more host; where that was."""
+        """Builds a server on one more host; returns the host."""
         build.tries += 1
         chosen = self._next(build, first=build.tries == 1)
         if chosen is None:
@@ -268,7 +268,7 @@ class Cloud:
             del self.store.instances[build.uuid]
 
     def _next(self, build: Build, first: bool) -> Any:
-        """The next host where Placement has room, as Nova's conductor."""
+        """Returns the next host with room in Placement, like the conductor."""
         while build.selections:
             chosen = build.selections.pop(0)
             if first or self._allocate(build.uuid, build.spec, chosen):
@@ -295,7 +295,7 @@ class Cloud:
                     self.context, instance, host.name,
                     self.allocations(build.uuid), None):
                 if self.audits:
-                    host.audit()  # before Nova saves the instance itself
+                    host.audit()  # before Nova itself saves the instance
                 instance.task_state = task_states.SPAWNING
                 instance.save()
                 host.spawn(build.uuid, instance.flavor.vcpus)
@@ -311,7 +311,8 @@ class Cloud:
         instance.save()
         return True
 
-    # What tenants do to servers that stay where they are.
+    # The following methods are what tenants do to servers that stay on their
+    # host.
 
     def delete(self, uuid: str) -> None:
         host, instance = self.host_of(uuid), self.store.load(uuid)
@@ -338,7 +339,7 @@ class Cloud:
 
 
 def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
-    """By the map that a host published; with none of its code."""
+    """Fits by the map that a host published, without the product's code."""
     found = jsonutils.loads(stats['rt_map'])
     used = found['used']
     if not found['replicated']:

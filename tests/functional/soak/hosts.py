@@ -57,7 +57,7 @@ class Domain:
             self.pid = self._host.guests.start_qemu(self._uuid[:8], pins)
 
     def resume(self) -> None:
-        """It ran in no sense before."""
+        """Does nothing: the guest did not run before."""
 
     def destroy(self) -> None:
         self._host.guests.stop(self.pid)
@@ -116,7 +116,7 @@ def cells(count: int) -> list[set[int]]:
 
 
 def topology(count: int) -> Any:
-    """Returns what a host with so many cells publishes; None for 0."""
+    """Returns the topology of a host with this many cells; None for 0."""
     if not count:
         return None
     return objects.NUMATopology(cells=[
@@ -164,7 +164,7 @@ class Host:
 
     def restart(self, clean: Callable[['Host'], None] | None = None
                 ) -> None:
-        """nova-compute starts.
+        """Starts nova-compute.
 
         :param clean: done with the driver there, before the first audit
         """
@@ -202,7 +202,7 @@ class Host:
     # For the cloud.
 
     def spawn(self, uuid: str, vcpus: int) -> None:
-        """Define a domain and start it."""
+        """Defines a domain and starts it."""
         ours = self.driver.rt_reservations
         claim = ours.claim(uuid)
         cpus = claim.cpus if claim and ours.pins() else ()
@@ -219,7 +219,7 @@ class Host:
         self.driver.rt_reservations.settle()
 
     def arrive(self, uuid: str, vcpus: int) -> None:
-        """libvirt starts the destination of a live migration."""
+        """Starts the destination of a live migration, as libvirt does."""
         ours = self.driver.rt_reservations
         claim = ours.destination(uuid)
         cpus = claim.cpus if claim and ours.pins() else ()
@@ -229,7 +229,7 @@ class Host:
         self.driver._rt_starts.heed(uuid)
 
     def leave(self, uuid: str) -> None:
-        """libvirt has migrated it away."""
+        """Removes a guest that libvirt has migrated away."""
         domain = self.domains.pop(uuid)
         if domain.pid:
             domain.destroy()

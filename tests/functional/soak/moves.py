@@ -18,7 +18,7 @@ _EVACUATED = ('accepted', 'pre-migrating', 'done')
 
 
 class Cloud(cloud.Cloud):
-    """All that Nova moves."""
+    """All servers that Nova moves."""
 
     def _migration(self, instance: Any, kind: str, status: str, new: Any
                    ) -> Any:
@@ -43,19 +43,19 @@ class Cloud(cloud.Cloud):
 
     def _places(self, uuid: str, wish: cloud.Wish, scheduler: int,
                 ignore: Iterable[str]) -> Any:
-        """Hosts to try, each with its allocations."""
+        """The hosts to try, each with its allocations."""
         spec, found = self.select(scheduler, wish, [uuid], ignore)
         for number, chosen in enumerate(found[0]):
             if number and not self._allocate(uuid, spec, chosen):
                 continue
             yield self.hosts[chosen.service_host]
-            # It was refused there.
+            # The claim was refused there.
             self.placement.held.get(uuid, {}).pop(
                 chosen.compute_node_uuid, None)
 
     def _claimed(self, uuid: str, wish: cloud.Wish, scheduler: int,
                  ignore: Iterable[str], claim: Any) -> hosts.Host | None:
-        """The first host where *claim* is accepted."""
+        """Returns the first host that accepts *claim*."""
         try:
             for host in self._places(uuid, wish, scheduler, ignore):
                 try:
@@ -71,7 +71,7 @@ class Cloud(cloud.Cloud):
 
     def resize(self, uuid: str, wish: cloud.Wish, scheduler: int,
                ignore: Iterable[str]) -> set[str]:
-        """To another reservation, or with the same to another host."""
+        """Moves a server to another reservation, or only to another host."""
         instance = self.store.load(uuid)
         source, old = self.hosts[instance.host], self.wishes[uuid]
         flavor, was = wish.flavor(), instance.vm_state
@@ -98,7 +98,7 @@ class Cloud(cloud.Cloud):
         return {source.name, target.name}
 
     def _back(self, instance: Any, migration: Any, status: str) -> None:
-        """It stays where it is; Placement gives the source back."""
+        """The server stays where it is; Placement gives it the source back."""
         self.placement.move_allocations(
             self.context, migration.uuid, instance.uuid)
         instance.old_flavor = instance.new_flavor = None
@@ -230,7 +230,7 @@ class Cloud(cloud.Cloud):
     # Evacuation.
 
     def lose(self, name: str, scheduler: int) -> set[str]:
-        """nova-compute is down; its servers are evacuated where they fit."""
+        """Takes nova-compute down; evacuates its servers where they fit."""
         self.hosts[name].up = False
         touched = {name}
         for uuid in sorted(self.store.instances):
@@ -266,7 +266,7 @@ class Cloud(cloud.Cloud):
         return {target.name}
 
     def come_back(self, name: str) -> set[str]:
-        """nova-compute starts again, and ends what was evacuated."""
+        """Starts nova-compute again, which ends the evacuated guests."""
         host = self.hosts[name]
         host.restart(self._end_evacuated)
         host.up = True

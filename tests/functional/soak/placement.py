@@ -77,7 +77,7 @@ class Placement:
         self.held.get(consumer, {}).pop(uuid, None)
         return self._written(consumer)
 
-    # The scheduler and the conductor.
+    # The following methods are for the scheduler and the conductor.
 
     def get_allocation_candidates(self, context: Any, wanted: Any
                                   ) -> tuple[list[Any], dict[str, Any], str]:
@@ -93,7 +93,7 @@ class Placement:
                         project: str, user: str,
                         allocation_request_version: str = _VERSION,
                         consumer_generation: int | None = None) -> bool:
-        """Doubled for an evacuation, as Nova's client does it."""
+        """Doubles an allocation for an evacuation, as Nova's client does."""
         for uuid, wanted in request['allocations'].items():
             if not self.has_room(uuid, wanted['resources']):
                 return False

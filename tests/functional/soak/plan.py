@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A list of random operations, how they are run, and how it is shrunk.
+"""A list of random operations, how it is run, and how it is shrunk.
 
-An operation says what it is about by numbers alone, so that it means the
-same when others before it are left out.
+Numbers alone say what an operation is about, so that it means the same if the
+operations before it are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from tests.functional.soak import checks
 from tests.functional.soak import cloud as rt_cloud
 from tests.functional.soak import moves
 
-#: kind: how often, in relation to the others
+#: The kinds, and how often each kind occurs in relation to the others.
 KINDS = {
     'create': 30, 'delete': 22, 'stop': 8, 'start': 8, 'resize': 14,
     'migrate': 8, 'confirm': 10, 'revert': 8, 'live': 10, 'abort': 4,
     'lose': 3, 'back': 4, 'audit': 6, 'restart': 4, 'refresh': 8,
     'fiddle': 4}
-#: Runtime and period; sums of some of them are just the cap, of others are
-#: no whole number of ppm.
+#: Runtime and period; the sums of some of them equal the cap, and the sums of
+#: others are not a whole number of ppm.
 PAIRS = (
     (95_000, 100_000), (47_500, 100_000), (30_000, 90_000), (10_000, 70_000),
     (33_333, 100_000), (19_000, 100_000), (9_500, 50_000), (23_750, 100_000),
@@ -64,13 +64,13 @@ class Run:
         self.done: dict[str, int] = dict.fromkeys(KINDS, 0)
 
     def do(self, operation: Operation) -> None:
-        """One of them, some builds, and all checks."""
+        """Does one operation, some builds, and all checks."""
         self.cloud.audits = bool(operation.draw & 32)
         touched = getattr(self, '_' + operation.kind)(operation)
         if touched is not None:
             self.done[operation.kind] += 1
         touched = touched or set()
-        # Others are scheduled before the last ones are built.
+        # Other servers are scheduled before the last ones are built.
         while len(self.cloud.pending) > operation.draw % 5:
             touched |= self.cloud.build_one()
         audited = set()
@@ -81,7 +81,7 @@ class Run:
         checks.check(self.cloud, audited)
 
     def finish(self) -> None:
-        """Delete what is left; nothing may remain."""
+        """Deletes the servers that are left; nothing may remain."""
         while self.cloud.pending:
             self.cloud.build_one()
         for name in self.cloud.down():
@@ -94,13 +94,13 @@ class Run:
             host.audit()
         checks.check_empty(self.cloud)
 
-    # Who it is about.
+    # The following methods choose the server or host.
 
     def _server(self, operation: Operation, *states: str) -> str | None:
-        """A server in one of *states* whose hosts are up."""
+        """Returns a server in one of *states* whose hosts are up."""
         found = [uuid for uuid in self.cloud.store.instances
                  if self._ready(uuid, states)]
-        # Other servers do not change who is chosen, mostly.
+        # In most cases, other servers do not change the choice.
         return min(found, default=None, key=lambda uuid: zlib.crc32(
             f'{uuid}{operation.pick}'.encode()))
 
@@ -111,8 +111,8 @@ class Run:
             return False
         if state == vm_states.RESIZED:
             return cloud.hosts[cloud.move_of(uuid).source_compute].up
-        # Until the old host is back, Placement holds both for an evacuated
-        # server; Nova mixes them up when it moves again.
+        # Until the old host is back, Placement holds both allocations of an
+        # evacuated server; Nova confuses them when the server moves again.
         return len(cloud.placement.held[uuid]) == 1
 
     def _host(self, operation: Operation, up: bool = True) -> str | None:
@@ -129,7 +129,8 @@ class Run:
                              hinted=not (draw >> 12) % 4,
                              cells=min(cells, vcpus))
 
-    # What is done; None where there was nothing to do it to.
+    # The following methods are the operations; they return None if there was
+    # nothing to do.
 
     def _create(self, operation: Operation) -> set[str]:
         count = (1, 1, 1, 2, 4)[operation.pick % 5]
@@ -243,7 +244,7 @@ class Run:
         return set()
 
     def _fiddle(self, operation: Operation) -> set[str] | None:
-        """Somebody takes a budget; the next audit gives it back."""
+        """Takes the budget of a guest; the next audit gives it back."""
         uuid = self._server(operation, vm_states.ACTIVE)
         if uuid is None:
             return None
@@ -256,7 +257,7 @@ class Run:
 def shrink(operations: list[Operation],
            fails: Callable[[list[Operation]], bool], seconds: float
            ) -> list[Operation]:
-    """The shortest list that still fails, as far as found in *seconds*."""
+    """Returns the shortest failing list that is found in *seconds*."""
     end = time.monotonic() + seconds
     size = len(operations) // 2
     while size and time.monotonic() < end:

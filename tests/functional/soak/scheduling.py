@@ -25,12 +25,12 @@ class HostManager(host_manager.HostManager):
         self.refresh()
 
     def refresh(self) -> None:
-        # What was saved is not changed, it is replaced.
+        # A saved node is not changed, but replaced.
         self._view = dict(self._nodes)
 
     @property
     def view(self) -> dict[str, Any]:
-        """The compute nodes it knows, by uuid."""
+        """Returns the compute nodes that the view knows, by uuid."""
         return self._view
 
     def refresh_cells_caches(self) -> None:
@@ -42,14 +42,14 @@ class HostManager(host_manager.HostManager):
         self.host_aggregates_map = collections.defaultdict(set)
 
     def _init_instance_info(self, computes_by_cell: Any = None) -> None:
-        """Nobody asks which servers a host has."""
+        """Returns nothing: nobody asks which servers a host has."""
 
     def _get_instance_info(self, context: Any, compute: Any
                            ) -> dict[str, Any]:
         return {}
 
     def _get_host_states(self, *args: Any) -> Any:
-        # Nova's are in the order of a set, which no seed repeats.
+        # Nova's hosts are in the order of a set, which no seed repeats.
         return iter(sorted(super()._get_host_states(*args),
                            key=lambda state: str(state.host)))
 
@@ -67,7 +67,7 @@ class HostManager(host_manager.HostManager):
 
 
 class Scheduler(manager.SchedulerManager):
-    """One of several; without messages and services."""
+    """One of several schedulers, without messages and services."""
 
     placement_client: Any = None
 
@@ -77,7 +77,7 @@ class Scheduler(manager.SchedulerManager):
         self._context = cloud.context
 
     def refresh(self) -> None:
-        """It reads the database."""
+        """Reads the database."""
         self.host_manager.refresh()
 
     def select(self, spec: Any, wanted: list[str]) -> list[list[Any]]:
@@ -90,7 +90,7 @@ class Scheduler(manager.SchedulerManager):
                 self._context, spec_obj=spec, instance_uuids=wanted,
                 return_objects=True, return_alternates=True))
         except messaging.ExpectedException as expected:
-            # As the conductor gets it.
+            # The result has the form that the conductor gets.
             raise expected.exc_info[1] from None
 
     def _select_destinations(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cell database: what was saved, and nothing that was not."""
+"""The cell database: all that was saved, and nothing that was not saved."""
 
 import copy
 import datetime
@@ -64,7 +64,7 @@ class Store(fixtures.Fixture):
     # Instances.
 
     def _save_instance(self, instance: Any) -> None:
-        """Only what was changed, as Nova does."""
+        """Saves only what was changed, as Nova does."""
         stored = self.instances[instance.uuid]
         for name in instance.obj_what_changed():
             setattr(stored, name, copy.deepcopy(getattr(instance, name)))
@@ -80,7 +80,8 @@ class Store(fixtures.Fixture):
 
     def load(self, uuid: str) -> Any:
         stored = self.instances[uuid]
-        # Nobody changes these: most of the time would go into them.
+        # Nobody changes these objects, and copies of them would take most of
+        # the time.
         shared = (stored.flavor, stored.old_flavor, stored.new_flavor,
                   stored.pci_requests, stored.pci_devices)
         found = copy.deepcopy(stored, {id(each): each for each in shared})

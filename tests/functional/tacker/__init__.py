@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Every sample through the code of Tacker, Heat and Nova, without a cloud.
+"""Runs every sample through code of Tacker, Heat and Nova, without a cloud.
 
-These three run in processes of their own: ``layers/`` has what runs there.
+Tacker, Heat and Nova run in processes of their own: ``layers/`` has their
+scripts.
 """

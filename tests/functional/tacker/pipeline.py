@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All samples through all layers, each layer's process started once.
+"""Runs all samples through all layers; each layer's process starts once.
 
-*stacks* are what would be sent to Heat, by a name for each; *seen* is what
-Nova makes of their servers, by the same names.
+*stacks* are the requests to Heat, by a name for each; *seen* are the results
+of Nova for their servers, by the same names.
 """
 
 import dataclasses
@@ -86,7 +86,7 @@ def _v1(packages: dict[str, Case]) -> dict[str, Case]:
 
 
 def _v2(packages: dict[str, Case]) -> dict[str, Case]:
-    """Each step of the life of each v2 sample."""
+    """Returns each step of the life of each v2 sample."""
     stacks = {}
     for sample, package, count, steps in samples.LIVES:
         vnf = userdata.Vnf(packages[package], samples.vdu(package))
@@ -119,7 +119,7 @@ def _controls(packages: dict[str, Case], stacks: dict[str, Case]
 
 
 def _seen(stacks: dict[str, Case]) -> dict[str, list[Any]]:
-    """Returns each stack's server names and what Nova sees of them."""
+    """Returns each stack's server names and Nova's results for them."""
     made = layers.run('heat_bodies', list(stacks.values()))
     wanted = [{'body': server['body'], 'extra_specs': _extra_specs(server)}
               for stack in made if isinstance(stack, list)

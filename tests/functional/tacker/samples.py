@@ -30,7 +30,7 @@ LEGACY: dict[str, dict[str, list[int] | None]] = {
                            'VDU_B': [5000, 10000]},
     'workload': {'VDU1': None},
 }
-#: Those that are made into packages, too.
+#: Samples that are also made into packages.
 PACKAGED = ('named-flavor', 'override', 'paper-5.1')
 
 PACKAGES = {
@@ -50,7 +50,8 @@ PACKAGES = {
     'after': 'change-vnfpkg/after',
 }
 
-#: Sample with the requests, package, servers to begin with, requests.
+#: A sample with its requests: the package, the number of servers at the start,
+#: and the requests.
 LIVES = (
     ('devstack', 'devstack', 1, ('instantiate',)),
     ('sol001-hints', 'sol001-hints', 1, ('instantiate', 'heal')),
@@ -84,7 +85,7 @@ def request(sample: str, name: str) -> dict[str, Any]:
 
 
 def requests() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The operation and the body of every request of every sample."""
+    """Yields the operation and the body of every request of every sample."""
     for path in sorted(SAMPLES.glob('*/requests/*.json')):
         yield (path.stem.partition('-')[0],
                request(path.parent.parent.name, path.stem))

@@ -32,7 +32,7 @@ class FilesTest(unittest.TestCase):
                            'directory': str(self.folder)})
 
     def compare(self, names):
-        """Names of what Tacker refuses."""
+        """Returns the names of the files whose absence Tacker refuses."""
         answers = layers.run('takes_in', self.cases)
         refused = []
         for name, case, refusal in zip(names, self.cases, answers,

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hostile descriptors and archives through the commands, counted and bounded.
+"""Runs hostile descriptors and archives through the commands.
 
-A worker process runs mutants one by one, each in a folder of its own.  It
-tells of tracebacks, of files that were read or written elsewhere, of
-connections and processes, of texts and reservations that came out as others,
-and the most seconds and memory that one took.  TACKER_RT_FUZZ is how many (a
-campaign has 50000), TACKER_RT_FUZZ_SEED where to begin; both are printed.
+A worker process runs mutants one by one, each in a folder of its own.  The
+worker reports tracebacks, files that were read or written elsewhere,
+connections and processes, texts and reservations that came out changed, and
+the most seconds and memory of one mutant.  TACKER_RT_FUZZ is the number of
+mutants (a campaign has 50000), and TACKER_RT_FUZZ_SEED the first seed; both
+are printed.
 """
 
 import json

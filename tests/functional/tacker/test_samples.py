@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Each sample, from the file to the reservation that Nova sees.
+"""Tests each sample, from the file to the reservation that Nova reads.
 
-On-boarded by Tacker, run through Tacker's user data, parsed by Heat, whose
-request to create the server is accepted by Nova; and in that request
-nova_rt finds the reservation that the sample is about.
+Tacker on-boards the sample and runs its user data.  Heat parses the result,
+and its request to create the server is accepted by Nova.  In this request
+nova_rt finds the reservation of the sample.
 """
 
 import unittest
@@ -15,12 +15,12 @@ from tests.functional.tacker import pipeline
 from tests.functional.tacker import samples
 from tests.functional.tacker import userdata
 
-#: The paper's model makes 677.9 of 1000 us of it.
+#: The paper's model gives 677.9 of 1000 us for it.
 P99 = [694, 1000]
 
 
 class SamplesTest(unittest.TestCase):
-    """One class: runners keep it in one process, where it is made once."""
+    """Tests in one class, because runners keep a class in one process."""
 
     maxDiff = None
 
@@ -121,7 +121,7 @@ class SamplesTest(unittest.TestCase):
         self.assert_seen({'sol001-p99: instantiate': [P99]})
 
     def test_workload(self):
-        """Hints that are no reservation, beside one and alone."""
+        """Hints that are not a reservation, beside a reservation and alone."""
         self.assert_seen({'sol001-workload: instantiate': [[60000, 100000]]})
         files = self.results.stacks['sol001-workload: instantiate']['files']
         for text in ('cpu.vnf_type: III', 'cpu.app_class: io'):
@@ -140,7 +140,7 @@ class SamplesTest(unittest.TestCase):
                           'before: back': [[60000, 100000]]})
 
     def test_all_is_sent_as_integers(self):
-        """Quotes would have Heat replace servers at the next change."""
+        """With quotes, Heat would replace servers at the next change."""
         for name, stack in self.results.stacks.items():
             text = str([stack['template'], *stack['files'].values()])
             self.assertNotRegex(text, r'cpu\.rt_\w+_us: .?[\'"]', name)
@@ -157,7 +157,7 @@ class SamplesTest(unittest.TestCase):
         self.assertRegex(lines[-1], r'^tacker_rt: .*VDU1.*200000')
         self.assertNotIn('Traceback', str(caught.exception))
 
-    # Without a part of ours there is no reservation to be seen.
+    # Without one of our parts there is no reservation.
 
     def test_without_our_user_data(self):
         self.assert_seen({'without our user data': [None]})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The packages of Tacker itself: validate says what Tacker does."""
+"""Compares validate with Tacker on the packages of Tacker itself."""
 
 import pathlib
 import tempfile
@@ -10,7 +10,7 @@ from tacker_rt import validate
 from tests.functional.tacker import layers
 from tests.functional.tacker import upstream
 
-#: What Tacker fetches to decide about these, which validate does not.
+#: Tacker fetches an address to decide about these, which validate does not.
 _FETCHED = ('<urlopen error', 'Failed to reach server')
 
 
@@ -38,7 +38,7 @@ class PackagesTest(unittest.TestCase):
         self.compare(lacking)
 
     def compare(self, packages):
-        """Checks how many packages are accepted without one file each."""
+        """Checks how many packages are accepted if one file is missing."""
         directory = pathlib.Path(self.enterContext(
             tempfile.TemporaryDirectory()))
         cases = []

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what a request asks for: given to all of a VDU and kept, or refused.
+"""Tests that a request's wish is given to all of a VDU and kept, or refused.
 
-Whole lives in Tacker's own code (see layers/lives.py): each operation with
+Whole lives run in Tacker's own code (see layers/lives.py): each operation with
 and without a wish, failing at each of its steps, then rolled back or tried
-again.  The reservations of all servers, and what Tacker and the stack keep,
-are compared with the tables below.  Of those that fail it is a sample, another
-one each day (NOVA_RT_DAY), unless TACKER_RT_LIVES=all.
+again.  The reservations of all servers, and the values that Tacker and the
+stack keep, are compared with the tables below.  Failing operations are
+sampled, with another sample each day (NOVA_RT_DAY), unless
+TACKER_RT_LIVES=all.
 """
 
 import dataclasses
@@ -22,23 +23,24 @@ from tests.functional.tacker import vnfs
 from tests import seeds
 
 _ALL = os.environ.get('TACKER_RT_LIVES') == 'all'
-#: Lives with a failure, otherwise.
+#: The number of lives with a failure in a sample.
 _A_DAY = 5
 _KEY = 'cpu.rt_runtime_us'
 _ASKED, _MORE = 31_000, 33_000
 _WEB_A, _WEB_B = [20_000, 100_000], [25_000, 100_000]
 _DB_A, _DB_B = [10_000, 50_000], [12_000, 50_000]
-#: The marks of wishes: none, a number, too much of it, and to take it back.
+#: The marks of wishes: none, a number, too large a number, and the end of an
+#: earlier wish.
 _NO, _YES, _WRONG, _BACK = 'no wish', 'a wish', 'a wrong wish', 'taken back'
 _VALUES = {_YES: _MORE, _WRONG: 999_999_999, _BACK: None}
 
-#: Before: what was asked for when the VNF was instantiated.
-#: What web has then, and what is kept.
+#: The wish when the VNF was instantiated, the reservation of web then, and
+#: what is kept.
 _BEFORE = {'plain': (_WEB_A, {}),
            'asked': ([_ASKED, 100_000], {'web': {_KEY: _ASKED}})}
 
-#: What a change of the package makes of web and of what is kept; db has
-#: what the new VNFD says.
+#: The results of a change of the package for web and for what is kept; db has
+#: the values of the new VNFD.
 _CHANGED = {
     ('plain', _NO): (_WEB_B, {}),
     ('plain', _YES): ([_MORE, 100_000], {'web': {_KEY: _MORE}}),
@@ -48,18 +50,18 @@ _CHANGED = {
     ('asked', _BACK): (_WEB_B, {}),
 }
 
-#: How many servers of web an operation adds; those without a wish succeed,
-#: those with one are refused, and all reservations stay.
+#: How many servers of web an operation adds.  Operations without a wish
+#: succeed, operations with a wish are refused, and all reservations stay.
 _OTHERS = {'scale out': 1, 'scale in': -1, 'heal': 0, 'heal all': 0,
            'change of connectivity': 0}
-#: Tacker has no way back of these: they are tried again.
+#: Tacker cannot roll these operations back: they are tried again.
 _NO_ROLLBACK = ('scale in', 'heal', 'heal all')
 
 _FIRST = 'instantiate'
 _INSTANTIATE = ('instantiate', {
     'flavourId': 'simple', 'instantiationLevelId': 'two',
     'extVirtualLinks': vnfs.networks('net')})
-#: It changes all servers, too.
+#: The operation changes all servers, too.
 _PART = 'change of package that names web'
 _CHANGE = {'upgrade_type': 'RollingUpdate'}
 _BODIES = {
@@ -112,7 +114,7 @@ class Life:
                 and self.wish != _NO)
 
     def expected(self):
-        """Reservations by VDU, and what Tacker and the stack keep."""
+        """Returns reservations by VDU, and what Tacker and the stack keep."""
         servers, kept = self._expected()
         return ({}, kept, {}) if self.lost else (servers, kept, kept)
 
@@ -190,7 +192,7 @@ class WishesTest(unittest.TestCase):
         self.lived(failing)
 
     def test_the_way_back(self):
-        """Tacker's user data, which read nothing, allow the way back."""
+        """Tacker's user data read nothing, and allow the rollback."""
         life = Life('individual', 'plain', 'heal', _WRONG)
         case = life.case(self.packages)
         heal = case['steps'][-1]['body']['additionalParams']
@@ -279,7 +281,7 @@ class WishesTest(unittest.TestCase):
 
 
 class SamplesTest(unittest.TestCase):
-    """The requests of the samples, through Tacker's own controller."""
+    """Sends the requests of the samples through Tacker's own controller."""
 
     @classmethod
     def setUpClass(cls):
@@ -296,25 +298,25 @@ class SamplesTest(unittest.TestCase):
         self.assertEqual({'VDU1': [[80_000, 100_000]]}, changed['servers'])
 
     def test_without_vdu_params(self):
-        """The controller is Tacker's: it minds what it needs."""
+        """The controller is Tacker's, and checks what it needs."""
         _, changed = self.told['no vdu_params']
         self.assertIn("'vdu_params' must exist", changed['refused'])
 
     def test_a_request_that_names_no_user_data(self):
-        """Heat refuses it, rather than make servers without reservations."""
+        """Heat refuses the template: no server lacks its reservation."""
         made, _ = self.told['no user data']
         self.assertEqual('FAILED_TEMP', made['state'])
         self.assertEqual({}, made['servers'])
         self.assertIn(_MUST, made['error'])
 
     def test_a_change_that_names_no_user_data(self):
-        """All stays: Tacker sends no template then."""
+        """All reservations stay, because Tacker sends no template then."""
         _, changed = self.told['no user data for the change']
         self.assertEqual('COMPLETED', changed['state'], changed)
         self.assertEqual({'VDU1': [[60_000, 100_000]]}, changed['servers'])
 
     def test_a_change_with_user_data_of_tacker(self):
-        """Heat refuses its template before it touches a server."""
+        """Heat refuses the template before it touches a server."""
         _, changed = self.told['user data of Tacker for the change']
         self.assertEqual('FAILED_TEMP', changed['state'])
         self.assertIn(_MUST, changed['error'])

@@ -3,9 +3,9 @@
 """The packages of Tacker's own samples and tests, as CSARs.
 
 They are not part of an installed Tacker: TACKER_SOURCE names a copy of its
-source, of which nothing is kept here.  Tacker's tests complete these packages
-before they upload them, and so is done here: with the type files of ETSI that
-Definitions import, and with images, which are a few bytes.
+source, and this project keeps nothing of that source.  Tacker's tests complete
+these packages before they upload them.  This module does the same: it adds the
+type files of ETSI that Definitions import, and images of a few bytes.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def packages(top: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def named(package: pathlib.Path) -> set[str]:
-    """Files that its Definitions name, which it has, or has after pack."""
+    """Returns the files that Definitions name and the package has."""
     members = _files(package)
     texts = [file.read_text() for name, file in members.items()
              if name.startswith('Definitions/')]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Life-cycle operations of Tacker's v2 API, as far as the user data.
+"""Life-cycle operations of Tacker's v2 API, up to the user data.
 
-Tacker's own ``userdata_main.py`` runs as it does in a conductor; what is
-sent to Heat afterwards is merged here as the driver does it.
+Tacker's own ``userdata_main.py`` runs as in a conductor.  This module merges
+its result, which would be sent to Heat, as the driver does.
 """
 
 import importlib.util
@@ -135,7 +135,7 @@ class Vnf:
     def _update(self, added):
         info = self.instance.setdefault('instantiatedVnfInfo', {
             'flavourId': 'simple', 'vnfcResourceInfo': []})
-        # As Tacker reads it back from Heat.
+        # The value as Tacker reads it back from Heat.
         info['metadata'] = {'nfv': json.loads(json.dumps(self.stack['nfv']))}
         for _ in added:
             info['vnfcResourceInfo'].append({
@@ -145,7 +145,7 @@ class Vnf:
             self._count += 1
 
     def heat_case(self):
-        """The stack as the layer of Heat takes it."""
+        """Returns the stack in the form that the layer of Heat takes."""
         return {'template': self.stack['template'],
                 'files': dict(self.stack['files']),
                 'parameters': {'nfv': self.stack['nfv']}}

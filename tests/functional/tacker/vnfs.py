@@ -109,7 +109,7 @@ def _top(form: str) -> Json:
             'net': {'get_param': ['nfv', 'CP', f'{vdu}_CP', 'network']}}}
         resources[vdu] = server
         if form == 'group':
-            # All of them: Tacker fails where only some are in groups.
+            # All VDUs are in groups: Tacker fails if only some are.
             resources.pop(vdu)
             resources[f'{vdu}_group'] = {
                 'type': 'OS::Heat::AutoScalingGroup', 'properties': {
@@ -121,7 +121,7 @@ def _top(form: str) -> Json:
 
 
 def networks(name: str) -> list[Json]:
-    """The extVirtualLinks of a request: all VDUs are on one network."""
+    """Returns the extVirtualLinks of a request, with one network."""
     return [{'id': str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
              'resourceId': name, 'extCps': [
                  {'cpdId': f'{vdu}_CP', 'cpConfig': {vdu: {

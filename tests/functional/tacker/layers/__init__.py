@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 
 
 class LayerFailed(Exception):
-    """The code of Tacker, Heat or Nova did not take what it was given."""
+    """The code of Tacker, Heat or Nova refused its input."""
 
 
 def run(name, cases):

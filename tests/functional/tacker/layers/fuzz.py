@@ -53,7 +53,7 @@ def _texts(case):
 
 
 def _listed(case):
-    """All files that were there, or may have been made by nobody."""
+    """Returns all files that were there, or that nobody may have made."""
     ours = (case.inside, case.out)
     return {path for path in case.folder.rglob('*')
             if path != case.csar and path not in ours
@@ -62,7 +62,7 @@ def _listed(case):
 
 
 def _run(argv):
-    """Exit status, and a traceback."""
+    """Returns the exit status, and a traceback."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

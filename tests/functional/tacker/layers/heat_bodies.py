@@ -28,12 +28,12 @@ import serving
 
 _FLAVOR = 'OS::Nova::Flavor'
 _FLAVOR_PROPERTIES = ('vcpus', 'ram', 'disk', 'extra_specs')
-#: What Heat's client speaks, see its get_max_microversion.
+#: The microversion of Heat's client, see its get_max_microversion.
 _MICROVERSION = '2.96'
 
 
 class _Sent(Exception):
-    """Carries the body of a request."""
+    """An exception that carries the body of a request."""
 
 
 def _send(url, body=None, **kwargs):
@@ -83,7 +83,7 @@ def _body(server):
                             return_value={}),
           mock.patch.object(heat_server.Server, '_server_name',
                             return_value=server.name)):
-        # As Heat does just before; names become ids here.
+        # Heat does this just before; here, names become ids.
         server.reparse()
         try:
             server.handle_create()
@@ -104,7 +104,7 @@ def examine(case):
 
 
 def _id(name):
-    """There is no cloud to ask; Nova wants UUIDs of all but flavors."""
+    """Returns an id for a name, because there is no cloud to ask."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
@@ -113,7 +113,7 @@ def _find(value, plugin, finder, *args, **kwargs):
 
 
 def _reference(resource):
-    """Nothing has been created yet."""
+    """Returns a name or an id, because nothing has been created yet."""
     if resource.t.resource_type == _FLAVOR:
         return resource.name
     return _id(resource.name)

@@ -2,10 +2,10 @@
 
 """A Heat in memory, behind the HTTP client of Tacker.
 
-Heat's own code reads templates, checks them and says what becomes of each
-resource: members of scaling groups, properties, and whether a change of one
-replaces the server.  Kept here are stacks and servers; a failure can be
-ordered for any of the steps: the requests that change something, and each
+Heat's own code reads templates, checks templates, and decides what becomes of
+each resource: members of scaling groups, properties, and whether a change of a
+property replaces the server.  This module stores stacks and servers.  A test
+can order any step to fail: each request that changes something, and each
 server that is made, changed or deleted.
 """
 
@@ -31,7 +31,7 @@ import heat_bodies
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 _FLAVOR = 'OS::Nova::Flavor'
-#: Properties that are compared, some of which replace the server.
+#: Properties that are compared; a change of some of them replaces the server.
 _PROPERTIES = ('flavor', 'image', 'networks', 'scheduler_hints')
 _PATH = re.compile(r'stacks(?:/([^/?]+))?(?:/([0-9a-f-]{36}))?'
                    r'(?:/(resources|template|files))?(?:/([^/?]+))?')
@@ -63,7 +63,7 @@ class Stack:
     id: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
 
     def everything(self):
-        """Its resources, and then those of nested stacks.
+        """Yields its resources, and then those of nested stacks.
 
         Each with its stack and the name of the resource above it.
         """
@@ -98,7 +98,7 @@ class Heat:
         self._clock = datetime.datetime(2026, 1, 1)
 
     def order_failure(self, number):
-        """Lets a later step fail: 1 is the next one; None lets none fail."""
+        """Lets a later step fail: 1 is the next step; None: no step fails."""
         self.steps, self.fail_at = [], number
 
     def _step(self, what):
@@ -118,7 +118,7 @@ class Heat:
                                   stack.parameters)
 
     def _converge(self, stack):
-        # Its resources have only a weak reference to it.
+        # Its resources have only a weak reference to the stack.
         real = self._real(stack)
         wanted = dict(real.items())
         for name, one in sorted(wanted.items(), key=_flavors_first):
@@ -232,7 +232,7 @@ class Heat:
         return 201, {'stack': {'id': stack.id}}
 
     def _update(self, stack, body, method):
-        """PATCH keeps what it does not name; PUT keeps nothing."""
+        """PATCH keeps the keys that it does not name; PUT keeps nothing."""
         draft = Stack(stack.name)
         if method == 'PATCH':
             draft = dataclasses.replace(stack)
@@ -283,7 +283,7 @@ def _child_template(one, child):
     if not isinstance(one, autoscaling_group.AutoScalingResourceGroup):
         template = one.child_template()
         return getattr(template, 't', template)
-    # The unhealthy are the first to go, and all members follow a change.
+    # Unhealthy members go first, and a change affects all members.
     members = sorted(child.resources.values(), key=lambda member: (
         not member.unhealthy, member.created))
     known = heat_template.Template(child.template).resource_definitions(

@@ -35,7 +35,7 @@ _BYTES = (b'', b'\n', b'\t', b': ', b'- ', b'{', b']', b'&a ', b'*a', b'"',
 
 
 class Case:
-    """A folder with a mutant in ``in``, and all that is random about it."""
+    """A folder with a mutant in ``in``, and the random choices about it."""
 
     def __init__(self, seed, folder):
         self.random = random.Random(seed)  # noqa: S311
@@ -44,7 +44,8 @@ class Case:
         self.csar, self.temporary = folder / 'o.csar', folder / 'tmp'
         self.inside.mkdir()
         self.temporary.mkdir()
-        # What nobody gave to the commands, where hostile paths lead to.
+        # A file that nobody gave to the commands, but to which hostile paths
+        # lead.
         for name in ('x', 'x.yaml', 'b.yaml'):
             (folder / name).write_text('topology_template: {}\n')
 
@@ -132,7 +133,7 @@ class Case:
         return path
 
     def texts(self):
-        """A descriptor with random texts, which is right."""
+        """A valid descriptor with random texts."""
         path = self.inside / 'texts.yaml'
         texts = {name: ''.join(self.random.choices(
             '''abc012:{}[]'"#&*!|>%@`,-?\\ \n\tyesno.é''',

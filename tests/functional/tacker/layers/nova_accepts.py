@@ -30,7 +30,7 @@ def _validate(schema, body):
 
 
 def _stored(hints):
-    """The hints of a request, as the RequestSpec keeps them."""
+    """Returns the hints of a request, as the RequestSpec stores them."""
     spec = objects.RequestSpec()
     spec._from_hints(hints)
     return spec.scheduler_hints
@@ -38,7 +38,7 @@ def _stored(hints):
 
 def examine(case):
     body, extra_specs = case['body'], case['extra_specs']
-    # The newest that changes the body is of 2.94.
+    # The newest microversion that changes the body is 2.94.
     _validate(servers.create_v294, body)
     if extra_specs:
         _validate(flavors_extraspecs.create, {'extra_specs': extra_specs})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A second, plain reading of what was accepted.
+"""A second, plain reading of accepted descriptors and packages.
 
-Each function gets the case and the last path that the command was given,
-and returns what differs, in words.
+Each function gets the case and the last path that the command was given, and
+returns the differences, in words.
 """
 
 import zipfile
@@ -33,7 +33,7 @@ def _differ(expected, hints):
 
 
 def validated(case, path):
-    """The reservations of a descriptor or package without a problem."""
+    """Compares the reservations of a valid descriptor or package."""
     if path.suffix == '.csar':
         with zipfile.ZipFile(path) as archive:
             path = case.folder / 'vnfd.yaml'
@@ -53,7 +53,7 @@ def validated(case, path):
 
 
 def translated(case, path):
-    """The reservations in the templates that were written."""
+    """Compares the reservations in the templates that were written."""
     expected = oracle.read(yaml.safe_load(path.read_bytes()))
     hints = {}
     for file in case.out.iterdir():
@@ -66,7 +66,7 @@ def translated(case, path):
 
 
 def _carried(name, template):
-    """Returns what the server has by its hints or by a made flavor."""
+    """Returns the reservation that a server has by its hints or its flavor."""
     resources = template['resources']
     flavor = resources.get(f'{name}_flavor', {}).get('properties', {})
     said = {key.removeprefix('hw:'): value for key, value in (
@@ -76,14 +76,14 @@ def _carried(name, template):
 
 
 def _value(value, template):
-    """Returns a value; a parameter stands for its default, if any."""
+    """Returns a value; a parameter stands for its default, if it has one."""
     if not isinstance(value, dict):
         return value
     return template['parameters'][value['get_param']].get('default', value)
 
 
 def packed(case, path):
-    """The files of a package, or the reservations of a legacy VNFD."""
+    """Compares a package's files, or the reservations of a legacy VNFD."""
     source = case.inside / 'package'
     with zipfile.ZipFile(path) as archive:
         if source.is_dir():
@@ -97,7 +97,7 @@ def packed(case, path):
 
 
 def texts_kept(case, path):
-    """Random texts of a VNF, through translate and the file it writes."""
+    """Compares random texts of a VNF with the template that is written."""
     given = yaml.safe_load(path.read_text())['topology_template'][
         'node_templates']['VDU_A']
     written = yaml.safe_load((case.out / 'hot.yaml').read_bytes())

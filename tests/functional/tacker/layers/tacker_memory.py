@@ -2,9 +2,9 @@
 
 """Tacker in one process: its controller, conductor, drivers and database.
 
-Of its own but for these: a call to the conductor is made at once, Heat is in
-memory, user data run in this process instead of another, and files of
-packages, which it reads again and again, are parsed but once.
+All code is Tacker's, with these exceptions: a call to the conductor is made at
+once, Heat is in memory, user data run in this process instead of another, and
+files of packages, which Tacker reads again and again, are parsed only once.
 """
 
 import contextlib
@@ -59,7 +59,8 @@ class Tacker:
         self.folder = folder
         self.heat = None
         conf = openstack.CONF
-        # Tacker's own definition is next to a host that Heat has, too.
+        # Heat has a host, too, so Tacker's definition is read from its own
+        # directory.
         conf.register_opt(cfg.BoolOpt('use_credential_encryption',
                                       default=False))
         db_options.set_defaults(conf, connection='sqlite://')
@@ -85,7 +86,7 @@ class Tacker:
                 run=_run_userdata, PIPE=subprocess.PIPE)))
 
     def onboard(self, csar):
-        """The id of the descriptor, and of the package."""
+        """Returns the id of the descriptor, and of the package."""
         package = str(uuid.uuid4())
         vnfd, _, _ = csar_utils.load_csar_data(None, package, csar)
         context = self._context()
@@ -116,7 +117,7 @@ class Tacker:
         return answer.body['id']
 
     def operate(self, vnf, operation, body):
-        """The occurrence of an operation.
+        """Returns the occurrence of an operation.
 
         :raises SolException: the API refuses it
         """
@@ -127,7 +128,7 @@ class Tacker:
         return self._work()
 
     def afterwards(self, occurrence, action):
-        """Does *action* to what failed: rollback, retry or fail."""
+        """Does *action* to a failed operation: rollback, retry or fail."""
         getattr(self.controller, f'lcm_op_occ_{action}')(
             request=self._request(), id=occurrence.id)
         return self._work() or self._occurrence(occurrence.id)
@@ -163,7 +164,7 @@ class _Input(io.BytesIO):
 
 
 def _run_userdata(arguments, **given):
-    """userdata_main.py, which here is no process of its own."""
+    """Runs userdata_main.py, which here has no process of its own."""
     out, err = _Input(), io.StringIO()
     path = list(sys.path)
     status = 0

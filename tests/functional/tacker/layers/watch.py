@@ -8,8 +8,8 @@ import pathlib
 import sys
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-#: Events that change a file: for each path its place among the arguments,
-#: and that of the folder that it is relative to.
+#: Events that change a file: the place of each path among the arguments, and
+#: the place of the folder to which the path is relative.
 _CHANGES = {
     'os.mkdir': ((0, 2),), 'os.rename': ((0, 2), (1, 3)),
     'os.link': ((0, 2), (1, 3)), 'os.symlink': ((1, 2),),
@@ -22,7 +22,7 @@ _NEVER = ('socket.connect', 'socket.getaddrinfo', 'urllib.Request',
 
 
 class Watch:
-    """Notes what touches other files than it may; there is one.
+    """Notes each access to a file that is not allowed; there is one watch.
 
     :ivar seen: what was noted, in words
     """
@@ -36,7 +36,7 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, *own):
-        """The code within may touch what is below *own* paths only."""
+        """In the block, code may touch only the paths below *own*."""
         self._own = tuple(map(os.path.realpath, own))
         try:
             yield
@@ -61,14 +61,14 @@ class Watch:
         beside = os.getcwd() if folder == -1 else f'/proc/self/fd/{folder}'
         real = os.path.realpath(os.path.join(beside, os.fsdecode(path)))
         if not writes and not os.path.lexists(real):
-            return  # nothing is read; or it is below another open folder
+            return  # Nothing is read, or it is below an open folder.
         allowed = self._own if writes else (*self._own, *self._readable)
         if not any(_below(real, one) for one in allowed):
             self.seen.append(f'{event} {real}, to write: {bool(writes)}')
 
 
 def _below(path, folder):
-    # A draft of a file lies beside it: ".name.number".
+    # A draft of a file is beside it: ".name.number".
     draft = pathlib.PurePath(folder)
     return (path == folder or path.startswith(folder + os.sep)
             or path.startswith(str(draft.with_name(f'.{draft.name}.'))))
