@@ -181,7 +181,7 @@ lab() {
         tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm
     check 'lab, profiles of Anuket with KVM' \
         tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \
-        --memory 5120 --icount --timeout 3000 profiles
+        --memory 5120 --icount --sriov --timeout 5400 profiles
     check 'lab, emulator threads with a limit' \
         tools/lab.sh debian:13 --kvm kvm-emulators
     check 'lab, what KVM costs' \
