@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A killed nova-api leaves a note in the quotas, and the operator removes it.
+"""A killed nova-api leaves a note in the quotas, which counts for a while.
 
 In these tests, "killed" means: the thread of the request ends, and none of
 the handlers that would remove its note run.
@@ -51,7 +51,8 @@ class LeftOverTest(test_quotas.QuotaCase):
         return [each for each in json.loads(out)['differences']
                 if each['kind'] == 'quota.note']
 
-    def kill_in_resize(self, server: operations.Server) -> None:
+    def kill_in_resize(self, server: operations.Server,
+                       reset: bool = True) -> None:
         forget = fixtures.MonkeyPatch(
             'nova_rt.services.api.pending.forget', lambda *args: None)
 
@@ -68,6 +69,10 @@ class LeftOverTest(test_quotas.QuotaCase):
         self.assertEqual(500, error.response.status_code)
         forget.cleanUp()
         conductor.cleanUp()
+        if reset:
+            self.reset_state(server)
+
+    def reset_state(self, server: operations.Server) -> None:
         self.admin.post_server_action(
             server['id'], {'os-resetState': {'state': 'active'}})
 
@@ -76,7 +81,7 @@ class LeftOverTest(test_quotas.QuotaCase):
         """Lets half an hour pass, for nova-rt-manage only."""
         timeutils.set_time_override(
             datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
-            + notes.AGE + datetime.timedelta(minutes=1))
+            + pending.AGE + datetime.timedelta(minutes=1))
         try:
             yield
         finally:
@@ -105,6 +110,26 @@ class LeftOverTest(test_quotas.QuotaCase):
         self.assertEqual(0, code, out)
         self.assertIn('quotas: did remove the note', out)
         self.assertEqual([], self.check())
+
+    def test_an_old_note_does_not_count(self) -> None:
+        self.kill_in_resize(self.server)
+        self.refused_for(test_quotas.BANDWIDTH, self.post, self.flavor(400))
+        self.let_notes_be_old()
+        self.boot(self.flavor(400))
+        with self.later():
+            self.assertEqual([], self.check())
+
+    def let_notes_be_old(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.services.api.pending.AGE',
+            datetime.timedelta(seconds=-1)))
+
+    def test_an_old_note_counts_while_the_server_is_resized(self) -> None:
+        self.kill_in_resize(self.server, reset=False)
+        self.let_notes_be_old()
+        self.refused_for(test_quotas.BANDWIDTH, self.post, self.flavor(400))
+        self.reset_state(self.server)
+        self.boot(self.flavor(400))
 
     def test_a_note_of_a_later_resize_stays(self) -> None:
         """A row that was read before is not the row of a new request."""

@@ -22,6 +22,7 @@ from nova import exception as nova_exception
 from nova import objects
 from oslo_concurrency import lockutils
 from oslo_db import exception as db_exception
+from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_rt.rules import exception
@@ -29,6 +30,10 @@ from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.services.compute import vcpus
 from nova_rt.services import servers
+
+#: No request of nova-api takes longer: the longest of its calls ends after
+#: the default of [DEFAULT] long_rpc_timeout.
+AGE = datetime.timedelta(minutes=30)
 
 _LOCK = 'lock'
 _MOVE = 'move'
@@ -227,14 +232,19 @@ def _creates(context: Any, project_id: str) -> Iterator[Admitted]:
 
 
 def _moves(context: Any, project_id: str) -> Iterator[Admitted]:
-    """Yields the servers that are being resized or unshelved."""
+    """Yields the servers that are being resized or unshelved.
+
+    A process that was killed does not finish its note.  After AGE, the state
+    of the server decides, as it does for a note that is finished.
+    """
     with api_db.context_manager.reader.using(context) as session:
-        rows = [(row.resource.split(':'), row.hard_limit)
+        rows = [(row.resource.split(':'), row.hard_limit, row.created_at)
                 for row in session.query(models.Quota).filter_by(
                     project_id=_owner(project_id)).filter(
                         models.Quota.resource.like(f'{_MOVE}:%'))]
-    for (_move, uuid, count, *begins), share in rows:
-        if begins or _waits(uuid):
+    youngest_killed = timeutils.utcnow() - AGE
+    for (_move, uuid, count, *begins), share, since in rows:
+        if (begins and since > youngest_killed) or _waits(uuid):
             yield Admitted(uuid, hostmap.amounts(int(count), share), True)
         else:
             forget(context, project_id, uuid)
