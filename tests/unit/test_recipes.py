@@ -4,26 +4,21 @@
 
 import configparser
 import pathlib
-import re
 import sys
-import textwrap
 import unittest
 
 import yaml
 
-_ROOT = pathlib.Path(__file__).parents[2]
-_PAGE = (_ROOT / 'doc/source/install/openstack-ansible.rst').read_text()
+from tests import recipes
+
 _PASTE = pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini'
 
 
 class OpenStackAnsibleTest(unittest.TestCase):
 
     def test_the_pipelines(self) -> None:
-        block, _ = re.findall(
-            r'^\.\. code-block:: yaml\n\n((?:(?:   .*)?\n)+)', _PAGE,
-            re.MULTILINE)
-        overrides = yaml.safe_load(textwrap.dedent(block))[
-            'nova_api_paste_ini_overrides']
+        for_all, _ = recipes.blocks('openstack-ansible', 'yaml')
+        overrides = yaml.safe_load(for_all)['nova_api_paste_ini_overrides']
         self.assertEqual({'use': 'egg:nova-rt#reservation_hints'},
                          overrides.pop('filter:nova_rt'))
         parser = configparser.RawConfigParser()

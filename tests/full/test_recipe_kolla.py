@@ -19,8 +19,9 @@ import unittest
 import fixtures
 import testtools
 
+from tests import recipes
+
 _ROOT = pathlib.Path(__file__).parents[2]
-_PAGE = (_ROOT / 'doc/source/install/kolla.rst').read_text()
 _KOLLA = os.environ.get('NOVA_RT_KOLLA', '')
 _PASTE = pathlib.Path(sys.prefix) / 'etc/nova/api-paste.ini'
 #: Values that Kolla-Ansible computes elsewhere and the container does not
@@ -51,14 +52,6 @@ _PLAY = '''
 '''
 
 
-def blocks(language: str) -> list[str]:
-    """Returns the code blocks of the page in one language."""
-    found = re.findall(
-        rf'^\.\. code-block:: {language}\n\n((?:(?:   .*)?\n)+)', _PAGE,
-        re.MULTILINE)
-    return [textwrap.dedent(block).rstrip('\n') + '\n' for block in found]
-
-
 @unittest.skipUnless(_KOLLA, 'NOVA_RT_KOLLA names no environment with Kolla')
 class KollaTest(testtools.TestCase):
 
@@ -74,8 +67,8 @@ class KollaTest(testtools.TestCase):
 
     def dockerfile(self) -> str:
         """Returns the Dockerfile of nova-base, as Kolla renders it."""
-        ini, = blocks('ini')
-        override, = blocks('jinja')
+        ini, = recipes.blocks('kolla', 'ini')
+        override, = recipes.blocks('kolla', 'jinja')
         (self.folder / 'kolla-build.conf').write_text(ini)
         (self.folder / 'nova-rt.j2').write_text(override)
         self.run_tool(
@@ -115,7 +108,7 @@ class KollaTest(testtools.TestCase):
     def test_the_container(self) -> None:
         role, = pathlib.Path(_KOLLA).glob(
             'share/kolla-ansible/ansible/roles/nova-cell')
-        extra, namespaces, handler = blocks('yaml')
+        extra, namespaces, handler = recipes.blocks('kolla', 'yaml')
         defaults = (role / 'defaults/main.yml').read_text()
         service = re.search(r'^nova_cell_services:\n(?:  .*\n)+', defaults,
                             re.MULTILINE)
