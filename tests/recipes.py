@@ -15,6 +15,6 @@ def blocks(page: str, language: str) -> list[str]:
     :param page: name of a page below doc/source/install, without .rst
     """
     found = re.findall(
-        rf'^\.\. code-block:: {language}\n\n((?:(?:   .*)?\n)+)',
+        rf'^( *)\.\. code-block:: {language}\n\n((?:(?:\1   .*)?\n)+)',
         (_PAGES / f'{page}.rst').read_text(), re.MULTILINE)
-    return [textwrap.dedent(block).rstrip('\n') + '\n' for block in found]
+    return [textwrap.dedent(block).rstrip('\n') + '\n' for _, block in found]
