@@ -7,8 +7,10 @@ nova-compute-qemu, nova-scheduler and nova-api.  The test writes to an overlay
 and leaves the tree as it is.  Needs root.
 """
 
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -32,13 +34,14 @@ chroot "$2/root" env -i HOME=/root LANG=C.UTF-8 \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     bash -exc 'cd /root; . ./walk.sh'
 '''
-#: Prints which packages changed, and the pipelines with the middleware.
+#: Prints the packages before and after as the last but one lines.
 _WALK = '''
 pip list --format freeze > before
 {guide}
 pip list --format freeze > after
 diff before after || true
-grep 'keystonecontext nova_rt ' /etc/nova/api-paste.ini
+python3 -W ignore guide_check.py > answer.json
+cat answer.json
 '''
 
 
@@ -55,6 +58,7 @@ class GuideTest(testtools.TestCase):
              '-w', str(own), str(_ROOT)], check=True,
             env={**os.environ, 'NOVA_RT_WITHOUT_BPF': '1'})
         wheel, = own.glob('*.whl')
+        shutil.copy(_ROOT / 'tests/full/guide_check.py', own)
         (own / 'walk.sh').write_text(
             _WALK.format(guide=guide.script(wheel.name)))
         result = subprocess.run(
@@ -71,6 +75,15 @@ class GuideTest(testtools.TestCase):
                    if line.startswith(('< ', '> '))]
         self.assertEqual(1, len(changed), changed)
         self.assertIn('> nova-rt==', changed[0].replace('nova_rt', 'nova-rt'))
-        pipelines = [line for line in printed.splitlines()
-                     if line.startswith('keystone = ')]
-        self.assertEqual(2, len(pipelines))
+        answer = json.loads(printed.splitlines()[-1])
+        self.assertEqual('nova_rt.services.virt.libvirt.driver',
+                         answer['driver'])
+        self.assertEqual(
+            ('RTShareFilter', [], 'ReservationHints', 'root'),
+            (answer['enabled'][-1], answer['unknown'], answer['middleware'],
+             answer['rootwrap']))
+        self.assertEqual(['RTCHRWeigher', 'RTInterferenceWeigher',
+                          'RTShareWeigher'], answer['weighers'])
+        for pipeline in answer['pipelines']:
+            self.assertEqual('nova_rt', pipeline[
+                pipeline.index('keystonecontext') + 1])
