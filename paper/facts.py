@@ -17,22 +17,22 @@ import statistics
 from paper.fig8 import pairs
 from paper.fig8 import records as fig8_records
 from paper.fig8 import table as fig8_table
-from paper.interference import table as interference
+from paper.interference import facts as interference
+from paper.interference import simulation
+from paper.pinning import facts as pinning
 from paper.pinning import records as pinning_records
-from paper.pinning import table as pinning
-from paper.pinning import ways
-from paper.pinning import workloads
+from paper.probe import facts as probe
 from paper.probe import records as probe_records
-from paper.probe import table as probe
 from paper.sip import fig8 as sip_fig8
 from rt_models.interference import document
-from rt_models.interference import matrix
+from rt_models.pinning import core_ratio
 
 _DOC = pathlib.Path(__file__).parents[1] / 'doc/source'
 DATA = _DOC / 'experiments'
 PUBLISHED = _DOC / 'reference/papers/published.csv'
 COSTS = _DOC / 'admin/monitoring-cost.csv'
 CHAIN = DATA / 'chain.csv'
+SIMULATION = DATA / 'simulation.txt'
 #: The line of table3.inc with the average of all rows, twice: for our list of
 #: intervals and for the paper's.
 _ALL = re.compile(r'^All .*$', re.MULTILINE)
@@ -45,8 +45,8 @@ Named = Iterator[tuple[str, str]]
 @functools.cache
 def all_facts() -> dict[str, str]:
     """Returns each number as text, by its name."""
-    return dict((*_published(), *_probe(), *_pinning(), *_pairs(),
-                 *_matrix(), *_table3(), *_fig8(), *_sip(), *_monitor()))
+    return dict((*_published(), *_experiments(), *_table3(), *_fig8(),
+                 *_sip(), *_monitor()))
 
 
 def rows(path: pathlib.Path) -> list[dict[str, str]]:
@@ -70,52 +70,15 @@ def _published() -> Named:
         yield row['name'], row['value']
 
 
-def _probe() -> Named:
-    for row, bar, number, measured, worst, met in probe.rows(
-            probe_records.Data(DATA / 'probe.csv')):
-        for what, value in (('bar', bar), ('n', number),
-                            ('measured', measured), ('worst', worst),
-                            ('met', met)):
-            yield f'probe.{row}.{what}', str(value)
-
-
-def _pinning() -> Named:
-    data = pinning_records.Data(DATA / 'pinning.csv')
-    for work in workloads.WORKLOADS:
-        for way in ways.WAYS:
-            for what, get in (('time', _wall_s), ('cpu', _cpu_s)):
-                yield (f'pinning.{work}.{way}.{what}',
-                       f'{pinning.ratio(data, work, way, get):.2f}')
-
-
-def _wall_s(one: pinning_records.Record) -> float:
-    return one.wall_s
-
-
-def _cpu_s(one: pinning_records.Record) -> float:
-    return one.cpu_s
-
-
-def _pairs() -> Named:
-    found = document.load(str(DATA / 'reserved.yaml'))
-    told = document.load(document.SHIPPED_RESERVED)
-    (cells, _), (prediction, _) = interference.judged(found, told)
-    yield 'pairs.cells', cells
-    yield 'pairs.prediction', prediction
-    noise = sorted((cell.stdev or 0) / cell.value
-                   for cell in interference.pairs(found))
-    yield 'pairs.noise-least', f'{100 * noise[0]:.0f} %'
-    yield 'pairs.noise-second', f'{100 * noise[-2]:.0f} %'
-    yield 'pairs.noise-most', f'{100 * noise[-1]:.0f} %'
-
-
-def _matrix() -> Named:
-    cells = list(document.load(document.SHIPPED).cells())
-    estimates = [cell for cell in cells
-                 if cell.origin is matrix.Origin.ESTIMATED]
-    yield 'matrix.cells', str(len(cells))
-    yield 'matrix.estimates', str(len(estimates))
-    yield 'matrix.published', str(len(cells) - len(estimates))
+def _experiments() -> Named:
+    yield from probe.named(probe_records.Data(DATA / 'probe.csv'))
+    yield from pinning.named(pinning_records.Data(DATA / 'pinning.csv'))
+    yield from interference.pairs(
+        document.load(str(DATA / 'reserved.yaml')),
+        document.load(document.SHIPPED_RESERVED))
+    yield from interference.published(document.load(document.SHIPPED))
+    yield from simulation.named(SIMULATION.read_text())
+    yield 'weigher.chr-at-low', str(core_ratio.AT_LOW)
 
 
 def _table3() -> Named:

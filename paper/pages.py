@@ -17,11 +17,15 @@ from docutils import statemachine
 
 from paper import facts
 from paper.fig8 import table as fig8_table
+from paper.interference import simulation
 from paper.interference import table as interference
 from paper.pinning import records as pinning_records
 from paper.pinning import table as pinning
+from paper import placing
+from paper.probe import latency
 from paper.probe import records as probe_records
 from paper.probe import table as probe
+from paper import report
 from rt_models.interference import document
 
 #: The tables, by name.
@@ -30,11 +34,16 @@ TABLES: dict[str, Callable[[], str]] = {
     'fig8-times': lambda: fig8_table.times(facts.fig8_runs()),
     'fig8-sip-ratios': lambda: fig8_table.ratios(facts.sip_runs()),
     'fig8-sip-times': lambda: fig8_table.times(facts.sip_runs()),
+    'gains': lambda: simulation.table(facts.SIMULATION.read_text()),
+    'latency': lambda: latency.text(
+        probe_records.Data(facts.DATA / 'probe.csv')),
     'pairs': lambda: interference.text(
         document.load(str(facts.DATA / 'reserved.yaml')),
         document.load(document.SHIPPED_RESERVED)),
     'pinning': lambda: pinning.text(
         pinning_records.Data(facts.DATA / 'pinning.csv')),
+    'placing': lambda: report.table(placing.HEADER,
+                                    placing.rows(facts.DATA)),
     'probe': lambda: probe.text(probe_records.Data(facts.DATA / 'probe.csv')),
 }
 

@@ -17,7 +17,7 @@ from nova_rt.rules import workload
 _HUNDRED = 100
 #: The part of the loss that has vanished at the lower end of a range.  The
 #: paper gives no number: Fig. 7 only shows that a rest is left at CHR 0.14.
-_AT_LOW = 0.9
+AT_LOW = 0.9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Range:
         the loss.
         """
         ratio = vcpus / cores
-        return (_AT_LOW * min(1.0, _HUNDRED * ratio / self.low)
-                + (1 - _AT_LOW) * min(1.0, ratio))
+        return (AT_LOW * min(1.0, _HUNDRED * ratio / self.low)
+                + (1 - AT_LOW) * min(1.0, ratio))
 
 
 #: The ranges of best practice 5 of paper 001.

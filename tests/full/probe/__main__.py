@@ -9,6 +9,7 @@ musl is left out.
 
 import argparse
 import collections
+import os
 import pathlib
 import random
 import sys
@@ -34,9 +35,11 @@ def main() -> int:
         probe = f'{folder}/rt-probe.pyz'
         bundle.write(probe)
         for name in args.cell or cells.CELLS:
-            found = [_run(name, args.seed + number, probe)
-                     for number in range(args.times)]
-            rows.append(_row(name, found))
+            found, loads = [], []
+            for number in range(args.times):
+                found.append(_run(name, args.seed + number, probe))
+                loads.append(os.getloadavg()[0])
+            rows.append(_row(name, found, loads))
             wrong += sum(bool(result.wrong) for result in found)
             print(rows[-1], flush=True)
     if args.table:
@@ -44,7 +47,7 @@ def main() -> int:
     return int(wrong > 0)
 
 
-_HEAD = ('cell,runs,throttled,bound,within,widest\n')
+_HEAD = ('cell,runs,throttled,bound,within,widest,least load,most load\n')
 
 
 def _run(name: str, seed: int, probe: str) -> campaign.Result:
@@ -57,14 +60,14 @@ def _run(name: str, seed: int, probe: str) -> campaign.Result:
     return result
 
 
-def _row(name: str, found: list[campaign.Result]) -> str:
+def _row(name: str, found: list[campaign.Result], loads: list[float]) -> str:
     methods = collections.Counter(result.said['method'] for result in found)
     widest = max((result.said['upper'] - result.said['lower']
                   for result in found
                   if result.said['method'] == 'throttled'), default=0)
     held = sum(not result.wrong for result in found)
     return (f'{name},{len(found)},{methods["throttled"]},{methods["bound"]},'
-            f'{held},{widest:.3f}')
+            f'{held},{widest:.3f},{min(loads):.0f},{max(loads):.0f}')
 
 
 if __name__ == '__main__':
