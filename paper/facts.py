@@ -37,6 +37,9 @@ SIMULATION = DATA / 'simulation.txt'
 #: intervals and for the paper's.
 _ALL = re.compile(r'^All .*$', re.MULTILINE)
 _RATIO = re.compile(r'runs\):\s+mean\s+([\d.]+)\s[^,]*,\s+p99\s+([\d.]+)')
+_WORSE = re.compile(r'larger errors\s+in\s+(\d+\s+of\s+\d+)\s+cells')
+#: The errors of the exact model over the published ones.
+_OVER = re.compile(r'over the rows:\s+mean\s+([\d.]+),\s+p99\s+(\d+\.\d+)')
 _PAIR = re.compile(r'([\d.]+ / [\d.]+ %)')
 
 Named = Iterator[tuple[str, str]]
@@ -91,6 +94,12 @@ def _table3() -> Named:
             mean, p99 = ratio
             yield f'table3.{name}.{what}.mean-ratio', mean
             yield f'table3.{name}.{what}.p99-ratio', p99
+        for what, worse in zip(('measured', 'controlled'),
+                               _WORSE.findall(text), strict=False):
+            yield f'table3.{name}.{what}.worse', ' '.join(worse.split())
+        for mean, p99 in _OVER.findall(text):
+            yield f'table3.{name}.published-mean', mean
+            yield f'table3.{name}.published-p99', p99
         errors = _PAIR.findall(line)
         for column, value in zip(
                 ('published', 'paper', 'exact', 'paper-controlled',

@@ -78,6 +78,18 @@ def _typed(text, conditions=()):
     return lines
 
 
+def _shares(text):
+    """The lines that have a part or a percentage of their own."""
+    lines = []
+    for line in text.splitlines():
+        rest = re.sub(r'\b(LD|Q/P) 0\.\d|95 % interval', '', line)
+        for allowed in _ALLOWED:
+            rest = allowed.sub('', rest)
+        if re.search(r'\d\.\d|\d %', rest):
+            lines.append(line)
+    return lines
+
+
 @ddt.ddt
 class PagesTest(unittest.TestCase):
 
@@ -130,11 +142,14 @@ class PapersTest(unittest.TestCase):
     @ddt.data(*_SHARES)
     def test_no_share_is_typed(self, page):
         """Parts and percentages are results; these pages also have set-ups."""
-        for line in (PAGES.parent / f'{page}.rst').read_text().splitlines():
-            rest = re.sub(r'\b(LD|Q/P) 0\.\d|95 % interval', '', line)
-            for allowed in _ALLOWED:
-                rest = allowed.sub('', rest)
-            self.assertFalse(re.search(r'\d\.\d|\d %', rest), line)
+        self.assertEqual([], _shares((PAGES.parent / f'{page}.rst'
+                                      ).read_text()))
+
+    def test_no_share_in_the_limits_of_experiments_is_typed(self):
+        text = (PAGES.parent / 'admin/limitations.rst').read_text()
+        _, found, section = text.partition('\nThe experiments\n')
+        self.assertTrue(found)
+        self.assertEqual([], _shares(section))
 
     @ddt.data('it is 0.5 of the time', 'within 8 % each', '1.0, 3.3 and 4.6',
               '20 of 20 pairs', 'a CPU of 70/100')
