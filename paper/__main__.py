@@ -13,6 +13,7 @@ import sys
 
 from nova_rt.rules import exception
 from paper import bench
+from paper import chain
 from paper import chance
 from paper import containers
 from paper import fig6
@@ -34,8 +35,9 @@ from paper import walk
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
 EXPERIMENTS = {'containers': containers, 'chance': chance}
 #: Commands with options of their own.
-TOOLS = {'walk': walk, 'fig8': fig8, 'fig8-sip': sip_fig8, 'probe': probe,
-         'pinning': pinning, 'interference': interference, 'placing': placing}
+TOOLS = {'walk': walk, 'chain': chain, 'fig8': fig8, 'fig8-sip': sip_fig8,
+         'probe': probe, 'pinning': pinning, 'interference': interference,
+         'placing': placing}
 #: The kernel objects that can hold the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         options = parser.parse_args(figures.words(given))
-    except figures.NoFigure as error:
+    except (figures.NoFigure, figures.NoData) as error:
         parser.error(str(error))
     # So no process, namespace or group is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

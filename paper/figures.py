@@ -21,6 +21,13 @@ class NoFigure(exception.RTError):
                'repeats: "run.sh figures" lists them.')
 
 
+class NoData(exception.RTError):
+    """The figure can be measured, but its data are not stored."""
+
+    msg_fmt = ('No data of %(paper)s %(figure)s are stored: measure the '
+               'figure by "run.sh %(paper)s %(figure)s", without --data.')
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
     """A figure that can be made again.
@@ -49,6 +56,10 @@ FIGURES = (
            ('pinning',), ('pinning', *_NOTHING), 'pinning.csv'),
     Figure('002', '3', 'pairs of functions, here with reservations',
            ('interference',), ('interference', *_NOTHING), 'reserved.yaml'),
+    Figure('003', 'saturation', 'Eq. 5 for a chain with reservations',
+           ('chain', '--reserved'), ('chain', '--runs', '0'), 'chain.csv'),
+    Figure('003', 'quota', 'the same with quotas, beside busy processes',
+           ('chain', '--busy', '4'), ('chain', '--runs', '0'), 'chain.csv'),
     Figure('004', 'table3', 'the errors of the models',
            ('table3',), ('table3', *_NOTHING), 'table3.csv'),
     Figure('004', 'table3-groups', 'the same on a kernel with group budgets',
@@ -76,17 +87,20 @@ FIGURES = (
 def words(arguments: Sequence[str]) -> list[str]:
     """Returns the words of a command; "PAPER FIGURE" becomes its command.
 
-    :raises NoFigure: when there is no such figure, or no data of it
+    :raises NoFigure: when there is no such figure
+    :raises NoData: when no data of the figure are stored
     """
     if len(arguments) < 2 or not arguments[0].isdigit():
         return list(arguments)
     paper, name, *rest = arguments
     found = [one for one in FIGURES if (one.paper, one.name) == (paper, name)]
-    if not found or (rest == [DATA] and not found[0].file):
-        raise NoFigure(paper=paper, figure=' '.join((name, *rest)))
+    if not found:
+        raise NoFigure(paper=paper, figure=name)
     one = found[0]
     if rest != [DATA]:
         return [*one.command, *rest]
+    if not one.file:
+        raise NoData(paper=paper, figure=name)
     return [*one.stored, DATA, str(_STORED / one.file)]
 
 

@@ -15,6 +15,7 @@ from docutils.parsers import rst
 from docutils.parsers.rst import states
 from docutils import statemachine
 
+from paper import chain
 from paper import facts
 from paper.fig8 import table as fig8_table
 from paper.interference import simulation
@@ -30,6 +31,7 @@ from rt_models.interference import document
 
 #: The tables, by name.
 TABLES: dict[str, Callable[[], str]] = {
+    'chain': lambda: chain.text(facts.rows(facts.CHAIN)),
     'fig8-ratios': lambda: fig8_table.ratios(facts.fig8_runs()),
     'fig8-times': lambda: fig8_table.times(facts.fig8_runs()),
     'fig8-sip-ratios': lambda: fig8_table.ratios(facts.sip_runs()),

@@ -5,7 +5,7 @@
 # makes tables.
 # usage: paper/run.sh PAPER FIGURE [--data], paper/run.sh figures, or
 #        paper/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe|
-#        pinning|interference|placing [--short]
+#        pinning|interference|chain|placing [--short]
 #        (--help)
 # This needs root for SCHED_DEADLINE, network namespaces and control groups.
 set -eu

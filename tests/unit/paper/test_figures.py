@@ -31,7 +31,8 @@ class FiguresTest(unittest.TestCase):
                       main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
 
-    @ddt.data(['000', 'table4'], ['001', 'beside'], ['002', '3'])
+    @ddt.data(['000', 'table4'], ['001', 'beside'], ['002', '3'],
+              ['003', 'saturation'])
     def test_a_rebuild_changes_no_data(self, figure):
         *words, path = figures.words([*figure, '--data'])
         before = pathlib.Path(path).read_bytes()
@@ -40,7 +41,12 @@ class FiguresTest(unittest.TestCase):
         self.assertIn('====', said.getvalue())
         self.assertEqual(before, pathlib.Path(path).read_bytes())
 
-    @ddt.data(['004', '9'], ['005', '8'], ['004', 'containers', '--data'])
+    @ddt.data(['004', '9'], ['005', '8'], ['004', '9', '--data'])
     def test_no_such_figure(self, words):
         with self.assertRaisesRegex(figures.NoFigure, words[1]):
             figures.words(words)
+
+    def test_a_figure_without_stored_data_must_be_measured(self):
+        with self.assertRaisesRegex(figures.NoData,
+                                    '"run.sh 004 containers"'):
+            figures.words(['004', 'containers', '--data'])
