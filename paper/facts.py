@@ -7,7 +7,7 @@ papers, and the values that this project measured.  The pages contain no
 numbers that were typed by hand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import csv
 import functools
 import pathlib
@@ -111,6 +111,8 @@ def _fig8() -> Named:
     runs = fig8_runs()
     for one in fig8_table.sets(runs):
         name = f'fig8.{_slug(one.kernel)}.{one.pair}'
+        yield f'{name}.runs', str(len(fig8_table.case_runs(
+            runs, one, pairs.RESERVED, pairs.NOBODY)))
         for noise in (pairs.PERIODIC, pairs.GREEDY):
             yield f'{name}.{noise}', str(fig8_table.isolation(
                 runs, one, noise))
@@ -124,7 +126,13 @@ def _fig8() -> Named:
 def _sip() -> Named:
     runs = sip_runs()
     one, = fig8_table.sets(runs)
-    yield 'sip.periodic', str(fig8_table.isolation(runs, one, pairs.PERIODIC))
+    isolation = fig8_table.isolation(runs, one, pairs.PERIODIC)
+    yield 'sip.periodic', str(isolation)
+    yield 'sip.bar', str(fig8_table.BAR)
+    yield 'sip.over-bar', f'{isolation.value - fig8_table.BAR:.3f}'
+    yield from _sip_shift(
+        *(fig8_table.case_runs(runs, one, pairs.RESERVED, noise)
+          for noise in (pairs.PERIODIC, pairs.NOBODY)))
     yield 'sip.load', f'{100 * sip_fig8.UTILISATION:.0f} %'
     loads = sorted(run.load_average for run in runs)
     yield 'sip.load-averages', f'{loads[0]:.0f} to {loads[-1]:.0f}'
@@ -133,6 +141,20 @@ def _sip() -> Named:
         if some:
             middle = statistics.median(run.p99_us for run in some)
             yield f'sip.{scheduler}-{noise}.p99', f'{middle:.0f} us'
+
+
+def _sip_shift(noisy: Sequence[fig8_records.Run],
+               quiet: Sequence[fig8_records.Run]) -> Named:
+    """Yields how noise shifts all times, and how quiet runs differ."""
+    yield 'sip.runs', str(len(quiet))
+    for name, get in (('mean', lambda run: run.measured.mean_us),
+                      ('median', lambda run: run.median_us)):
+        above, below = (statistics.median(map(get, some))
+                        for some in (noisy, quiet))
+        yield f'sip.{name}-ratio', f'{above / below:.3f}'
+    p99 = sorted(run.p99_us for run in quiet)
+    middle = statistics.median(p99)
+    yield 'sip.quiet', f'{p99[0] / middle:.2f} to {p99[-1] / middle:.2f}'
 
 
 def _slug(kernel: str) -> str:

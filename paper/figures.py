@@ -48,7 +48,19 @@ class Figure:
 
 _NOTHING = ('--seconds', '0')
 #: RT_GROUP_SCHED at ticks of 4 ms keeps these shares from 40 ms on.
-_GROUPS = ('--server', 'group', '--scale', '20')
+_SCALE = ('--scale', '20')
+_GROUPS = ('--server', 'group', *_SCALE)
+
+
+def _own(name: str) -> tuple[str, str]:
+    """Returns the option for a directory of its own.
+
+    Without the option, a figure would overwrite the figure of the same command
+    on another kernel.
+    """
+    return '--output', str(pathlib.Path(__file__).parent / 'build' / name)
+
+
 FIGURES = (
     Figure('000', 'table4', 'rt-probe against the truth; row pod is Table IV',
            ('probe',), ('probe', *_NOTHING), 'probe.csv'),
@@ -63,14 +75,18 @@ FIGURES = (
     Figure('004', 'table3', 'the errors of the models',
            ('table3',), ('table3', *_NOTHING), 'table3.csv'),
     Figure('004', 'table3-groups', 'the same on a kernel with group budgets',
-           ('table3', *_GROUPS), ('table3', '--scale', '20', *_NOTHING),
+           ('table3', *_GROUPS, *_own('table3-groups')),
+           ('table3', *_SCALE, *_own('table3-groups'), *_NOTHING),
            'table3-groups.csv'),
     Figure('004', '6-groups', 'Fig. 6 on a kernel with group budgets',
-           ('fig6', *_GROUPS), ('fig6', '--scale', '20', *_NOTHING),
+           ('fig6', *_GROUPS, *_own('fig6-groups')),
+           ('fig6', *_SCALE, *_own('fig6-groups'), *_NOTHING),
            'table3-groups.csv'),
     Figure('004', '7-groups', 'Fig. 7 on a kernel with group budgets',
-           ('fig7', '--server', 'group', '--scale', '10'),
-           ('fig7', '--scale', '10', *_NOTHING), 'fig7-groups.csv'),
+           ('fig7', '--server', 'group', '--scale', '10',
+            *_own('fig7-groups')),
+           ('fig7', '--scale', '10', *_own('fig7-groups'), *_NOTHING),
+           'fig7-groups.csv'),
     Figure('004', '6', 'response times, network negligible',
            ('fig6',), ('fig6', *_NOTHING), 'table3.csv'),
     Figure('004', '7', 'response times, limited bandwidth',

@@ -31,6 +31,17 @@ class FiguresTest(unittest.TestCase):
                       main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
 
+    @ddt.data('command', 'stored')
+    def test_no_figure_overwrites_another(self, words):
+        """Figures of one command write into directories of their own."""
+        written = []
+        for given in (getattr(one, words) for one in figures.FIGURES):
+            # Both figures of the chain have the same table.
+            if given and given[0] != 'chain':
+                at = given.index('--output') if '--output' in given else -1
+                written.append(given[at + 1])
+        self.assertEqual(sorted(set(written)), sorted(written))
+
     @ddt.data(['000', 'table4'], ['001', 'beside'], ['002', '3'],
               ['003', 'saturation'])
     def test_a_rebuild_changes_no_data(self, figure):
