@@ -21,6 +21,7 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
     """Chooses the pCPU of each vCPU, the present one where it has room.
 
     :param state: the host, with *old* counted on each of *present*
+    :param old: as the kernel has it; see ``rules.division``
     :param present: the pCPU of each vCPU with a reservation
     :param policy: chooses among the other pCPUs with room
     :param stays: whether each vCPU must stay on its pCPU
@@ -30,8 +31,25 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
     :returns: a pCPU for each vCPU, in the order of *present*; None if the new
         reservation does not fit
     """
-    rest = (state if both and state.rule is not None
+    rest = without(state, present, old, both)
+    for _, part in cpus.divisions(rest, wanted):
+        chosen = _fit(rest, present, part, policy, stays)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def without(state: cpus.CpuBandwidth, present: Sequence[int],
+            old: reservation.Reservation, both: bool = False
+            ) -> cpus.CpuBandwidth:
+    """Returns the host that another reservation must fit; see :func:`fit`."""
+    return (state if both and state.rule is not None
             else state.release(present, old))
+
+
+def _fit(rest: cpus.CpuBandwidth, present: Sequence[int],
+         wanted: reservation.Reservation, policy: cpus.Policy, stays: bool
+         ) -> tuple[int, ...] | None:
     room = list(cpus.room(rest, wanted))
     keep = {cpu for cpu, _ in room}.intersection(present)
     leave = len(present) - len(keep)
@@ -39,7 +57,7 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
         return tuple(present)
     # If the threads of a core count together, a vCPU that leaves would count
     # twice.
-    if stays or state.counts_cores:
+    if stays or rest.counts_cores:
         return None
     others = [pair for pair in room if pair[0] not in present]
     if len(others) < leave:

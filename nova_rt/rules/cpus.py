@@ -7,17 +7,20 @@ filter, the claim on the compute node and the command line all call :func:`fit`
 or its first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
 (``reservation.PPM``), so that sums are exact.  Under EDF the sum decides.  If
 the kernel runs servers by fixed priorities, the kernel must also be able to
-give each server on a pCPU its runtime in each period.
+give each server on a pCPU its runtime in each period.  On such a host the
+amounts and the servers of a state are those that the kernel has: claims count
+divided (see ``rules.division``), and a request may be divided to fit.
 """
 
 import collections
 from collections.abc import (
-    Callable, Container, Iterable, Iterator, Mapping, Sequence)
+    Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence)
 import dataclasses
 import enum
 import itertools
 from typing import Self
 
+from nova_rt.rules import division
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 
@@ -65,6 +68,8 @@ class CpuBandwidth:
         order; () if each of *cpus* has a core of its own
     :ivar smt: PREFER takes cores without a claim first; CORE keeps the sum
         over the pCPUs of each core within *cap*, too
+    :ivar min_divided_us: the shortest runtime that a division for the kernel
+        may make; 0 if requests are not divided
     """
 
     cpus: tuple[int, ...]
@@ -78,6 +83,7 @@ class CpuBandwidth:
     min_runtime_us: int = 1
     cores: tuple[int, ...] = ()
     smt: Smt = Smt.IGNORE
+    min_divided_us: int = 0
 
     @classmethod
     def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
@@ -183,9 +189,38 @@ def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
     return state.cap
 
 
+def divisions(state: CpuBandwidth, wanted: reservation.Reservation
+              ) -> Iterator[tuple[int, reservation.Reservation]]:
+    """Yields each divisor, and what the kernel gets instead of *wanted*.
+
+    The first divisor is 1, with *wanted* itself.
+    """
+    least_us = state.min_divided_us and max(state.min_divided_us,
+                                            state.min_runtime_us)
+    for number in division.divisors(state.rule, wanted, least_us):
+        yield number, division.divided(wanted, number)
+
+
+def divisor(state: CpuBandwidth, chosen: Collection[int],
+            wanted: reservation.Reservation) -> int:
+    """Returns the divisor of a claim on *chosen*, which :func:`fit` returned.
+
+    :param state: as for :func:`fit`
+    """
+    if state.rule is None:
+        return 1
+    fitting = [number for number, part in divisions(state, wanted)
+               if len([cpu for cpu, _ in room(state, part)
+                       if cpu in chosen]) == len(chosen)]
+    return division.best(state.rule, wanted, fitting, [
+        state.servers.get(cpu, ()) for cpu in chosen])
+
+
 def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
     """Returns the pCPUs with room for *wanted*, as (id, ppm used).
+
+    *wanted* is not divided.
 
     If the threads of a core count together, any choice among the returned
     pCPUs stays within the cap of each core.  The result has only as many pCPUs
@@ -237,6 +272,12 @@ def _count_on_cores(state: CpuBandwidth, wanted: reservation.Reservation
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
     """Checks whether :func:`fit` finds pCPUs, whatever the policy."""
+    return any(_fits(state, vcpus, part)
+               for _, part in divisions(state, wanted))
+
+
+def _fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
+          ) -> bool:
     limit = _limit(state, wanted)
     if state.counts_cores:
         return limit >= 0 and vcpus <= (
@@ -267,6 +308,9 @@ def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
         ) -> tuple[int, ...] | None:
     """Chooses a pCPU of its own for each vCPU (paper section 5.2).
 
+    The kernel may have to get a divided reservation there; see
+    :func:`divisor`.
+
     :param vcpus: the number of vCPUs
     :param wanted: the reservation of each vCPU
     :param policy: chooses among the pCPUs with room, and first among those
@@ -274,6 +318,21 @@ def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
     :param within: the pCPUs that may be chosen; None for all
     :returns: the pCPU ids in the order chosen; None if the request does not
         fit
+    """
+    for _, part in divisions(state, wanted):
+        chosen = fit_undivided(state, vcpus, part, policy, within)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def fit_undivided(state: CpuBandwidth, vcpus: int,
+                  wanted: reservation.Reservation, policy: Policy,
+                  within: Container[int] | None = None
+                  ) -> tuple[int, ...] | None:
+    """Does the same as :func:`fit`, but does not divide the reservation.
+
+    A claim that moves keeps the reservation that the kernel has.
     """
     with_room = [pair for pair in room(state, wanted)
                  if within is None or pair[0] in within]

@@ -41,7 +41,9 @@ MAP = 'rt_map'
 #: new version.  A new key needs none, because readers ignore unknown keys.
 #: The keys ``fixed``, ``servers``, ``takes``, ``smt`` and ``cores`` were added
 #: without a new version.  A scheduler that does not know these keys passes
-#: hosts by the sum, and the claim decides.
+#: hosts by the sum, and the claim decides.  ``min_divided_us`` was added, too:
+#: a scheduler that does not know this key divides nothing and passes fewer
+#: hosts.
 VERSION = 1
 
 #: What a host may take besides reservations for all vCPUs of a server.  A host
@@ -220,6 +222,8 @@ def _encode(host: HostMap) -> str:
     if rule is not None:
         data |= {'fixed': dataclasses.astuple(rule),
                  'servers': list(_listed(state))}
+    if rule is not None and state.min_divided_us:
+        data['min_divided_us'] = state.min_divided_us
     if host.strangers:
         data['strangers'] = [
             (stranger.uuid, stranger.name[:_NAME_LENGTH],
@@ -338,7 +342,8 @@ def _decode(text: str) -> HostMap | None:
             data['replicated'], rule,
             _servers(_known(ids), data['servers']) if rule else {},
             int(data.get('min_runtime_us', 1)), _cores(data, len(ids)),
-            cpus.Smt(data.get('smt', cpus.Smt.IGNORE)))
+            cpus.Smt(data.get('smt', cpus.Smt.IGNORE)),
+            int(data.get('min_divided_us', 0)) if rule else 0)
         return HostMap(state, data['policy'],
                        tuple(_strangers(data.get('strangers', []),
                                         data.get('elsewhere', {}))),

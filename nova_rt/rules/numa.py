@@ -140,13 +140,16 @@ def fit(state: cpus.CpuBandwidth, wanted: reservation.Reservation,
         ) -> tuple[int, ...] | None:
     """Chooses a pCPU of its own for each vCPU, inside the cells.
 
+    The reservation must fit as it is, without a division for the kernel.
+
     :param cells: the pCPUs of the cell for each cell of the server
     :returns: the pCPU ids in the order of the vCPUs; None if a cell has no
         room
     """
     places: dict[int, int] = {}
     for inside, vcpus in zip(cells, server, strict=True):
-        chosen = cpus.fit(state, len(vcpus), wanted, policy, inside)
+        chosen = cpus.fit_undivided(
+            state, len(vcpus), wanted, policy, inside)
         if chosen is None:
             return None
         places.update(zip(sorted(vcpus), chosen, strict=True))

@@ -6,6 +6,8 @@ import collections
 from collections.abc import Iterable
 
 from nova_rt.rules import cpus
+from nova_rt.rules import division
+from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
 
 #: A host is not filled any further, if its rule makes that slow.
@@ -81,8 +83,9 @@ def _filled(state: cpus.CpuBandwidth, vcpus: int,
             wanted: reservation.Reservation) -> int:
     """Returns the number of servers by placing one after the other."""
     for placed in range(_ENOUGH):
-        room = sorted(cpus.room(state, wanted), key=lambda each: each[1])
-        if len(room) < vcpus:
+        chosen = cpus.fit(state, vcpus, wanted, policies.worst_fit)
+        if chosen is None:
             return placed
-        state = state.claim([cpu for cpu, _ in room[:vcpus]], wanted)
+        state = state.claim(chosen, division.divided(
+            wanted, cpus.divisor(state, chosen, wanted)))
     return _ENOUGH

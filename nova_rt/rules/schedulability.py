@@ -64,7 +64,18 @@ class FixedPriorities:
 
         The answer holds whatever the servers do and whenever they begin.
         """
-        return _holds(self, tuple(sorted(servers)))
+        return self.slack_ppm(servers) is not None
+
+    def slack_ppm(self, servers: Sequence[reservation.Reservation]
+                  ) -> int | None:
+        """Returns the part of its period that each server surely has left.
+
+        Of all *servers* on a pCPU, the one with the smallest part decides.
+
+        :returns: in ppm of the period; None if a server may not get its
+            runtime in its period
+        """
+        return _slack_ppm(self, tuple(sorted(servers)))
 
     def response_us(self, server: reservation.Reservation,
                     others: Sequence[reservation.Reservation]
@@ -99,8 +110,15 @@ class FixedPriorities:
 
 
 @functools.lru_cache(maxsize=65536)
-def _holds(rule: FixedPriorities,
-           servers: tuple[reservation.Reservation, ...]) -> bool:
-    return all(
-        rule.response_us(server, servers[:place] + servers[place + 1:])
-        is not None for place, server in enumerate(servers))
+def _slack_ppm(rule: FixedPriorities,
+               servers: tuple[reservation.Reservation, ...]) -> int | None:
+    slack_ppm = reservation.PPM
+    for place, server in enumerate(servers):
+        others = servers[:place] + servers[place + 1:]
+        time_us = rule.response_us(server, others)
+        if time_us is None:
+            return None
+        left_us = server.period_us - time_us - rule.tick_us
+        slack_ppm = min(slack_ppm,
+                        left_us * reservation.PPM // server.period_us)
+    return slack_ppm

@@ -324,6 +324,17 @@ spread over the priorities from ``guest_priority`` to ``guest_priority_max``.
 With fewer priorities, more servers have the same priority and fewer servers
 fit on a pCPU.
 """),
+    cfg.IntOpt(
+        'min_divided_runtime_us', default=defaults.MIN_DIVIDED_RUNTIME_US,
+        min=0, max=reservation.MAX_PERIOD_US,
+        help="""
+The shortest runtime that a division for the kernel may make, in microseconds
+(nova-compute).  Only mainline RT_GROUP_SCHED, which has no deadlines, uses
+this option.  On this kernel interface nova-compute may divide the runtime and
+the period of a claim by the same number before it writes them to the kernel,
+so that more servers fit on a pCPU.  With 0, new claims are not divided.
+Versions of nova-rt without this option do not read divided claims.
+"""),
     cfg.ListOpt(
         'drop_capabilities', default=['sys_nice', 'sys_resource'],
         item_type=types.String(choices=_CAPABILITIES),

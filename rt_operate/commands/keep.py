@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Callable
+import dataclasses
 import importlib
 import itertools
 import json
@@ -34,7 +35,8 @@ def run(args: argparse.Namespace, target: rt_load.Target,
             auto = importlib.import_module('rt_operate.manage.auto')
             server = auto.Server('nova-rt', uuid, args.config_file)
             controller = loop.Loop(target, server.limits, kernel)
-        decision = controller.step(measured)
+        decision = controller.step(dataclasses.replace(
+            measured, reservation=server.reserved(measured.reservation)))
         _tell(args, uuid, decision, _change(server.change, decision))
     return 0
 

@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 
 from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
 from rt_operate import loop
 from rt_operate.manage import hints
 from rt_operate.manage import reserve
@@ -29,6 +30,17 @@ class Server:
         :raises InvalidReservation: when the flavor gives none, or bad ones
         """
         return loop.limits_of(hints.server(self._uuid).flavor.extra_specs)
+
+    def reserved(self, granted: reservation.Reservation | None
+                 ) -> reservation.Reservation | None:
+        """Returns the reservation of the server.
+
+        :param granted: what the kernel grants, which may be divided
+        """
+        claim = claims.instance_claim(hints.server(self._uuid))
+        if claim is not None and claim.in_kernel == granted:
+            return claim.reservation
+        return granted
 
     def change(self, runtime_us: int) -> None:
         """Gives the server another runtime while it runs.

@@ -152,8 +152,8 @@ class TestCase(base.TestCase):
             claim = claims.RTClaim.parse(text)
             cpus = (range(base.PCPUS) if self.replicated(host)
                     else claim.cpus)
-            ppm = _ppm(claim.reservation.runtime_us,
-                       claim.reservation.period_us)
+            ppm = _ppm(claim.in_kernel.runtime_us,
+                       claim.in_kernel.period_us)
             key = text if self.holds_all(host) else claim.instance_uuid
             own = by_server.setdefault(key, collections.Counter())
             own.update({cpu: max(0, ppm - own[cpu]) for cpu in cpus})
@@ -169,7 +169,7 @@ class TestCase(base.TestCase):
 
     def expected(self, host: str, pid: int, claim: claims.RTClaim) -> Grants:
         """Returns exactly what the groups of one guest must hold."""
-        own = (claim.reservation.runtime_us, claim.reservation.period_us)
+        own = (claim.in_kernel.runtime_us, claim.in_kernel.period_us)
         found = self.guests.hosts[host]
         vcpus = found.vcpus(pid)
         if self.replicated(host):
@@ -253,7 +253,7 @@ class TestCase(base.TestCase):
         """Returns the policy and the priority of the tasks of a guest."""
         if claim is None:
             return os.SCHED_OTHER, 0
-        return os.SCHED_RR, self._priority(host, claim.reservation.period_us)
+        return os.SCHED_RR, self._priority(host, claim.in_kernel.period_us)
 
     def _priority(self, host: str, period_us: int) -> int:
         """Returns the priority: on mainline 4 per octave of periods."""

@@ -106,9 +106,41 @@ class LiveMigrationTest(test_live_migration.TestCase):
         self.assert_runs(server, 'host2', 300)
 
 
-class AdmissionTest(TestCase):
+class DividedTest(TestCase):
+    """Servers that fit on one pCPU only divided for the kernel."""
 
     HOSTS = ('host1',)
+
+    def test_divided(self) -> None:
+        """The claim has the divisor; the tenant and Placement do not."""
+        first = self.boot(self.rt_flavor(*LONG))
+        self.assertEqual(1, self.claimed(first).divisor)
+        second = self.boot(self.rt_flavor(*MIDDLE))
+        claim = self.claimed(second)
+        self.assertGreater(claim.divisor, 1)
+        self.assertEqual(MIDDLE, (claim.reservation.runtime_us,
+                                  claim.reservation.period_us))
+        self.assertEqual(
+            (claim.in_kernel.runtime_us, claim.in_kernel.period_us),
+            self.budget(second))
+        self.assert_invariants()
+        for option in 0, 100:  # Claims stay as they are.
+            self.flags(min_divided_runtime_us=option, group='nova_rt')
+            self.restart_compute_service('host1')
+            self.assertEqual(claim, self.claimed(second))
+            self.assert_invariants()
+        self.act(second, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assert_invariants()
+
+
+class AdmissionTest(TestCase):
+    """Hosts that divide nothing."""
+
+    HOSTS = ('host1',)
+
+    def _configure(self) -> None:
+        super()._configure()
+        self.flags(min_divided_runtime_us=0, group='nova_rt')
 
     def setUp(self) -> None:
         super().setUp()

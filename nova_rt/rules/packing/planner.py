@@ -185,8 +185,9 @@ def place(state: rt_cpus.CpuBandwidth,
     placed = dict(claims)
     for move in moves:
         claim = placed[move.claim]
-        if rt_cpus.fit(state, 1, claim.wanted, policies.first_fit,
-                       (move.target,)) is None:
+        if rt_cpus.fit_undivided(
+                state, 1, claim.wanted, policies.first_fit,
+                (move.target,)) is None:
             raise ValueError(f'{move} has no room')
         placed[move.claim] = claim.after(move)
         state = state.claim((move.target,), claim.wanted).release(

@@ -212,7 +212,9 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, limit), limit.min_runtime_us)
     empty = dataclasses.replace(empty, smt=cpus.Smt(group.smt),
-                                cores=_shared_cores(empty.cpus))
+                                cores=_shared_cores(empty.cpus),
+                                min_divided_us=group.min_divided_runtime_us
+                                if empty.rule else 0)
     return HostCapacity(empty, reason, limit.tick_us, limit.before_interrupts,
                         _supported_needs(conf, kernel, empty),
                         '' if kernel is None else kernel.name, limit.others)

@@ -27,6 +27,7 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_rt.rules import change
+from nova_rt.rules import cpus as rt_cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
@@ -118,7 +119,8 @@ def _wanted(rt: Any, instance: Any, old: claims.RTClaim,
         if wanted is None:
             raise _invalid('the server would have no reservation; resize it '
                            'to a flavor without one')
-        cpus = change.fit(rt.rt_state(), old.cpus, old.reservation, wanted,
+        state = rt.rt_state()
+        cpus = change.fit(state, old.cpus, old.in_kernel, wanted,
                           rt.rt_policy.choose,
                           rt.driver.rt_stays(instance))
     except exception.RTError as error:
@@ -126,9 +128,11 @@ def _wanted(rt: Any, instance: Any, old: claims.RTClaim,
     if cpus is None:
         raise nova_exception.ComputeResourcesUnavailable(
             reason=rt.driver.rt_capacity.refusal(
-                rt.rt_state(), len(old.cpus), wanted))
-    return dataclasses.replace(old, reservation=wanted, cpus=cpus,
-                               hints=dict(hints))
+                state, len(old.cpus), wanted))
+    return dataclasses.replace(
+        old, reservation=wanted, cpus=cpus, hints=dict(hints),
+        divisor=rt_cpus.divisor(change.without(
+            state, old.cpus, old.in_kernel), cpus, wanted))
 
 
 def _amounts(*server_claims: claims.RTClaim) -> dict[str, int]:

@@ -10,7 +10,8 @@ The form has no version number.  A reader accepts a text completely or not at
 all, because a part that it skipped could make the claim larger.  In the text,
 "-" among the pCPUs stands for a vCPU without a reservation.  Versions of
 nova-rt that do not know "-" refuse such claims, and read all others.  The same
-holds for ";soft" at the end of a claim with a soft reservation.
+holds for ";soft" at the end of a claim with a soft reservation, and for ";k="
+with a number before it, if the kernel gets a divided reservation.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,15 +23,17 @@ from nova import objects
 
 from nova_rt.rules import change
 from nova_rt.rules import cpus as rt_cpus
+from nova_rt.rules import division
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
-from nova_rt.rules import reservation
+from nova_rt.rules import reservation as rt_reservation
 
 _IDENTIFIER = re.compile(
     r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
     r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
     r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>PLACE(,PLACE)*)'
-    .replace('PLACE', '(?:-|[0-9]+)') + '(?P<soft>;soft)?')
+    .replace('PLACE', '(?:-|[0-9]+)')
+    + '(?:;k=(?P<k>[2-9]|[1-9][0-9]+))?(?P<soft>;soft)?')
 #: The place of a vCPU without a reservation.
 _NOWHERE = '-'
 
@@ -49,15 +52,23 @@ class RTClaim:
         ascending
     :ivar soft: whether the vCPUs may get more than *reservation*, see
         rules.soft
+    :ivar divisor: by which runtime and period are divided for the kernel, see
+        rules.division
     """
 
     instance_uuid: str
     move: int
-    reservation: reservation.Reservation
+    reservation: rt_reservation.Reservation
     cpus: tuple[int, ...]
     hints: Mapping[str, int] = dataclasses.field(default_factory=dict)
     unreserved: tuple[int, ...] = ()
     soft: bool = False
+    divisor: int = 1
+
+    @property
+    def in_kernel(self) -> rt_reservation.Reservation:
+        """The reservation that the kernel gets for each vCPU."""
+        return division.divided(self.reservation, self.divisor)
 
     @property
     def places(self) -> tuple[int | None, ...]:
@@ -77,13 +88,14 @@ class RTClaim:
     def identifier(self) -> str:
         """The text form, which is unique for the server and the move."""
         hints = ','.join(str(self.hints.get(key, ''))
-                         for key in reservation.KEYS)
+                         for key in rt_reservation.KEYS)
         places = ','.join(_NOWHERE if cpu is None else str(cpu)
                           for cpu in self.places)
+        divisor = f';k={self.divisor}' * (self.divisor > 1)
         return (f'{self.instance_uuid}/{self.move}'
                 f';r={self.reservation.runtime_us}'
                 f';p={self.reservation.period_us}'
-                f';h={hints};c={places}' + ';soft' * self.soft)
+                f';h={hints};c={places}{divisor}' + ';soft' * self.soft)
 
     @classmethod
     def parse(cls, identifier: str) -> Self:
@@ -97,14 +109,16 @@ class RTClaim:
             raise exception.InvalidClaim(
                 identifier=identifier, reason='this version of nova-rt does '
                 'not know the form of the claim')
-        hints = zip(reservation.KEYS, (match['hr'], match['hp']), strict=True)
+        hints = zip(rt_reservation.KEYS, (match['hr'], match['hp']),
+                    strict=True)
         return cls(
             match['uuid'], int(match['move']),
-            reservation.Reservation(int(match['r']), int(match['p'])),
+            rt_reservation.Reservation(int(match['r']), int(match['p'])),
             tuple(int(place) for place in places if place != _NOWHERE),
             {key: int(text) for key, text in hints if text},
             tuple(vcpu for vcpu, place in enumerate(places)
-                  if place == _NOWHERE), bool(match['soft']))
+                  if place == _NOWHERE), bool(match['soft']),
+            int(match['k'] or 1))
 
     def to_resource(self, provider_uuid: str) -> Any:
         """Returns the claim as a resource of the compute's root provider."""
@@ -137,7 +151,7 @@ def counted(host_claims: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
     by_server: dict[str, list[rt_cpus.Claim]] = {}
     for claim in host_claims:
         by_server.setdefault(claim.instance_uuid, []).append(
-            (claim.cpus, claim.reservation))
+            (claim.cpus, claim.in_kernel))
     for own in by_server.values():
         yield from own if state.rule is not None else change.larger(
             own, state.replicated)

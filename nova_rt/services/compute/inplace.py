@@ -56,7 +56,7 @@ def fit(rt: Any, instance: Any, flavor: Any,
         if len(ours) != 1 or ours[0] != claims.instance_claim(instance):
             return None
         return change.fit(
-            rt.rt_state(), ours[0].cpus, ours[0].reservation, wanted,
+            rt.rt_state(), ours[0].cpus, ours[0].in_kernel, wanted,
             rt.rt_policy.choose, rt.driver.rt_stays(instance),
             both=True)
     except exception.InvalidClaim:

@@ -56,8 +56,8 @@ def move(rt: Any, context: Any, instance: Any, source: int, target: int
     old = change.sole_claim(rt, instance)
     _check(rt, instance, old, source, target)
     state = rt.rt_state()
-    if cpus.fit(state, 1, old.reservation, policies.first_fit,
-                (target,)) is None:
+    if cpus.fit_undivided(state, 1, old.in_kernel, policies.first_fit,
+                          (target,)) is None:
         raise nova_exception.ComputeResourcesUnavailable(
             reason=f'pCPU {target} has no room for {old.reservation}')
     change.exchange(rt, context, instance, old, dataclasses.replace(
@@ -116,4 +116,4 @@ def movable(rt: Any, context: Any) -> Iterator[
         except (nova_exception.Invalid, exception.InvalidClaim):
             continue
         yield instance, arrangement.Placed(
-            claim.cpus, claim.reservation, cells_of(rt, instance, claim))
+            claim.cpus, claim.in_kernel, cells_of(rt, instance, claim))

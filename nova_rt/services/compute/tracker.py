@@ -241,18 +241,17 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 'a host takes no more CPU reservations') from None
         kept = inplace.fit(self, instance, flavor, wanted)
         inplace.note(instance, move, kept is not None)
-        if kept is not None:
-            return claims.RTClaim(instance.uuid, move, wanted, kept, hints,
-                                  split.unreserved, split.is_soft), ()
-        chosen = defrag.fit(self, asked, state, split, wanted)
+        chosen = (numa.Chosen((), kept) if kept is not None else
+                  defrag.fit(self, asked, state, split, wanted))
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)
             raise refusals.refused(
                 report.NO_ROOM, f'{told}{numa.IN_CELLS if asked else ""}',
                 told)
-        return claims.RTClaim(instance.uuid, move, wanted, chosen.cpus,
-                              hints, split.unreserved,
-                              split.is_soft), chosen.cells
+        return claims.RTClaim(
+            instance.uuid, move, wanted, chosen.cpus, hints, split.unreserved,
+            split.is_soft, cpus.divisor(self.rt_state(), chosen.cpus, wanted)
+        ), chosen.cells
 
     def _claim_resources(self, allocations: Any) -> Any:
         if self._rt_pending:

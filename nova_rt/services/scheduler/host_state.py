@@ -8,6 +8,7 @@ from typing import Any
 from nova.scheduler import host_manager
 
 from nova_rt.rules import cpus
+from nova_rt.rules import division
 from nova_rt.rules import hostmap
 from nova_rt.rules import neighbours as rt_neighbours
 from nova_rt.rules import packing
@@ -81,8 +82,10 @@ class RTHostState(host_manager.HostState):
                 self._rt_question(spec_obj), host_map.state,
                 request.split(spec_obj), wanted, _policy(host_map.policy))
             if chosen is not None:
+                divisor = cpus.divisor(host_map.state, chosen.cpus, wanted)
                 self._rt_map = dataclasses.replace(
-                    host_map, state=host_map.state.claim(chosen.cpus, wanted))
+                    host_map, state=host_map.state.claim(
+                        chosen.cpus, division.divided(wanted, divisor)))
         with numa_request.showing(self, chosen):
             super()._locked_consume_from_request(spec_obj)
         placed = neighbours.placed(spec_obj)

@@ -104,7 +104,7 @@ def _fits(published: hostmap.HostMap | None, claim: claims.RTClaim,
     moves = published.state.replicated or published.interface == _MOVES
     try:
         return change.fit(
-            published.state, claim.cpus, claim.reservation, wanted,
+            published.state, claim.cpus, claim.in_kernel, wanted,
             policies.first_fit, not moves, both=True) is not None
     except ValueError:
         return False  # The host has not published the claim yet.

@@ -2,7 +2,7 @@
 
 """Reads the budgets in the kernel of this machine; writes nothing."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 import contextlib
 import importlib
 import os
@@ -21,6 +21,7 @@ from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
 from nova_rt.rules import exception
+from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import layout
 from rt_operate.manage import snapshot
@@ -143,10 +144,10 @@ def _claim(holding: snapshot.Holding) -> claims.RTClaim | None:
     return holding.claims[0] if holding.claims else None
 
 
-def _budget(claim: claims.RTClaim, *ids: int) -> base.Budget:
-    return base.Budget(
-        dict.fromkeys(ids or claim.cpus, claim.reservation.runtime_us),
-        claim.reservation.period_us)
+def _budget(wanted: reservation.Reservation, ids: Iterable[int]
+            ) -> base.Budget:
+    return base.Budget(dict.fromkeys(ids, wanted.runtime_us),
+                       wanted.period_us)
 
 
 # By groups.
@@ -169,7 +170,7 @@ def _wanted(interface: base.KernelInterface, guest: layout.Layout,
         return guest.budgets(interface, claim)
     except LookupError:
         # The claim has another number of vCPUs, so no budget can be right.
-        return {guest.domain: _budget(claim)}
+        return {guest.domain: _budget(claim.in_kernel, claim.cpus)}
 
 
 def _strays(groups: kernel_groups.Groups, leaves: Sequence[str]
@@ -206,7 +207,7 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
         for number, group in enumerate(guest.vcpus):
             cpu = claim.by_vcpu.get(number) if claim else None
             wanted = None if claim is None or cpu is None else (
-                _budget(claim, cpu))
+                _budget(claim.reservation, (cpu,)))
             leaves += [_thread_leaf(group, thread, wanted, bool(
                 claim and claim.soft)) for thread in tasks.vcpu_threads(
                     group, hierarchy.controller)]

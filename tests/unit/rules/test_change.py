@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import random
 
 from nova_rt.rules import change
@@ -58,6 +59,18 @@ class FitTest(base.TestCase):
             self.assertEqual(found, change.fit(
                 state, (0,), share(400), share(700), policies.worst_fit,
                 both=both))
+
+    def test_divided_where_it_must_be(self) -> None:
+        state = dataclasses.replace(host(
+            1, ((0,), share(450)), ((0,), share(50)), replicated=True,
+            rule=base.FIXED), min_divided_us=100)
+        for least_us, found in ((0, None), (100, (0,))):
+            state = dataclasses.replace(state, min_divided_us=least_us)
+            self.assertEqual(found, change.fit(
+                state, (0,), share(50), share(350), policies.worst_fit))
+        rest = change.without(state, (0,), share(50))
+        self.assertEqual({0: (share(450),)}, rest.servers)
+        self.assertGreater(cpus.divisor(rest, (0,), share(350)), 1)
 
     def test_never_beyond_the_cap(self) -> None:
         """While some vCPUs have the old and some the new reservation."""

@@ -212,6 +212,15 @@ class HostMapTest(base.BaseTestCase):
         self.assertLess(len(stats['rt_map']), 1000)
         self.assertEqual((), hostmap.from_stats(stats).state.cpus)
 
+    def test_a_host_that_divides(self):
+        host = unit.fixed_map(((0,), reservation.Reservation(3, 10)))
+        divides = dataclasses.replace(host, state=dataclasses.replace(
+            host.state, min_divided_us=100))
+        stats = hostmap.to_stats(divides)
+        self.assertIn('"min_divided_us":100', stats['rt_map'])
+        self.assertEqual(divides, hostmap.from_stats(stats))
+        self.assertNotIn('min_divided_us', hostmap.to_stats(host)['rt_map'])
+
     @hypothesis.given(st.lists(st.tuples(
         st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True),
         st.builds(reservation.Reservation, st.integers(1, 3),

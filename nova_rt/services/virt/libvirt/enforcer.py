@@ -178,7 +178,7 @@ class GroupEnforcer(Enforcer):
             for group in guest.reserved(claim):
                 self._tasks.make_real_time(
                     group, self._controller, guest.keeper, self._policy,
-                    self._priority(claim.reservation))
+                    self._priority(claim.in_kernel))
 
     def _make_way(self, pid: int, guest: layout.Layout,
                   claim: claims.RTClaim, budgets: dict[str, base.Budget]
@@ -264,7 +264,7 @@ class GroupEnforcer(Enforcer):
                 return False
             if not self._runs_in_real_time(guest, claim):
                 return False
-        if self.bandwidth(pid) > max(claim.reservation.bandwidth, _LEAST_PPM):
+        if self.bandwidth(pid) > max(claim.in_kernel.bandwidth, _LEAST_PPM):
             # nova-compute was killed before it lowered the budget of the
             # domain's group.
             return False
@@ -282,7 +282,7 @@ class GroupEnforcer(Enforcer):
         """
         if self._policy == 'none':
             return True
-        priority = self._priority(claim.reservation)
+        priority = self._priority(claim.in_kernel)
         return all(
             self._tasks.runs_at(thread, self._policy, priority)
             if guest.vcpus or self._tasks.is_init(thread, guest.keeper)

@@ -65,8 +65,8 @@ class Layout:
                 f'claim for {len(claim.places)}; use an accelerator that runs '
                 f'a thread for each vCPU')
         leaves = self.leaves(interface)
-        runtime = claim.reservation.runtime_us
-        period = claim.reservation.period_us
+        runtime = claim.in_kernel.runtime_us
+        period = claim.in_kernel.period_us
         if len(leaves) > 1:
             return {leaves[vcpu]: base.Budget({cpu: runtime}, period)
                     for vcpu, cpu in claim.by_vcpu.items()}

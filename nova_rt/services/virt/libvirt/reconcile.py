@@ -139,7 +139,7 @@ class Reconciler:
             now = self._target.bandwidth(guest.pid)
         except exception.RTError:
             return 0
-        wanted = (guest.allowed[0].reservation.bandwidth if guest.allowed
+        wanted = (guest.allowed[0].in_kernel.bandwidth if guest.allowed
                   else 0)
         return wanted - now
 

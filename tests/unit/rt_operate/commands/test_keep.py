@@ -4,6 +4,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import io
 from unittest import mock
 
@@ -13,17 +14,30 @@ from rt_operate.commands import keep
 from rt_operate import loop
 
 
+@dataclasses.dataclass
+class Measured:
+    """Of advice.MeasuredLoad, what is read here."""
+
+    reservation: int
+
+
 class KeepTest(base.BaseTestCase):
 
     def test_another_server_of_the_same_name(self) -> None:
-        """The first server must not get what the second one needs."""
+        """The first server must not get what the second one needs.
+
+        The loop decides about what a server reserves, not about what the
+        kernel grants.
+        """
         changed = []
         auto = mock.Mock()
         auto.Server.side_effect = lambda prog, uuid, files: mock.Mock(
-            change=lambda runtime_us: changed.append((uuid, runtime_us)))
-        answers = iter([('first', 10), ('second', 20)])
+            change=lambda runtime_us: changed.append((uuid, runtime_us)),
+            reserved=lambda granted: 10 * granted)
+        answers = iter([('first', Measured(1)), ('second', Measured(2))])
         controllers = mock.Mock(side_effect=lambda *args: mock.Mock(
-            step=lambda measured: loop.Decision(measured, 'for a test')))
+            step=lambda measured: loop.Decision(measured.reservation,
+                                                'for a test')))
         args = argparse.Namespace(times=2, format='text', config_file=())
         with (mock.patch.object(keep.importlib, 'import_module',
                                 return_value=auto),

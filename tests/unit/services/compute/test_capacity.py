@@ -155,6 +155,14 @@ class MeasureTest(base.TestCase):
         self.assertEqual(11, self.fixed(guest_priority=20,
                                         guest_priority_max=30).levels)
 
+    def test_divided_only_for_fixed_priorities(self):
+        for fixed, least_us in ((False, 0), (True, 100)):
+            found = self.measure(Kernel(tick_us=4000, fixed=fixed))
+            self.assertEqual(least_us, found.empty.min_divided_us)
+        self.config(min_divided_runtime_us=0)
+        found = self.measure(Kernel(tick_us=4000, fixed=True))
+        self.assertEqual(0, found.empty.min_divided_us)
+
     def test_guests_that_choose_their_priority(self):
         self.assertEqual(1, self.fixed(guest_policy='none').levels)
 
@@ -177,10 +185,10 @@ class MeasureTest(base.TestCase):
         self.assertIn('fewer than 4 pCPUs have room', many)
         self.assertNotIn('fixed priorities', many)
         held = found.empty.fold([
-            (found.empty.cpus, reservation.Reservation(90_000, 200_000))])
+            (found.empty.cpus, reservation.Reservation(9_000, 20_000))])
         self.assertIn('(share 0.400): its kernel runs '
                       'servers by fixed priorities',
-                      refusal(1, 40_000, 100_000, on=held))
+                      refusal(1, 4_000, 10_000, on=held))
 
     def test_refusal_says_what_is_sold(self):
         wanted = reservation.Reservation(60_000, 100_000)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
@@ -37,8 +38,9 @@ def _masked(draw):
     claim = draw(_CLAIMS)
     vcpus = len(claim.cpus) + draw(st.integers(0, 5))
     unreserved = draw(st.permutations(range(vcpus)))[len(claim.cpus):]
-    return dataclasses.replace(claim, unreserved=tuple(sorted(unreserved)),
-                               soft=draw(st.booleans()))
+    return dataclasses.replace(
+        claim, unreserved=tuple(sorted(unreserved)), soft=draw(st.booleans()),
+        divisor=draw(st.sampled_from((1, 1, 2, 7, 10, 419))))
 
 
 class RTClaimTest(base.TestCase):
@@ -57,8 +59,9 @@ class RTClaimTest(base.TestCase):
     def test_old_versions_refuse_new_forms_whole_and_read_all_else(
             self, claim):
         match = re.fullmatch(_OLD_FORM, claim.identifier)
-        self.assertEqual(not claim.unreserved and not claim.soft,
-                         match is not None)
+        self.assertEqual(
+            not claim.unreserved and not claim.soft and claim.divisor == 1,
+            match is not None)
 
     def test_vcpus_without_a_reservation(self):
         claim = claims.RTClaim(uuids.server, 0, CLAIM.reservation, (3, 5),
@@ -73,10 +76,27 @@ class RTClaimTest(base.TestCase):
         self.assertEqual(CLAIM.identifier + ';soft', claim.identifier)
         self.assertNotEqual(CLAIM, claims.RTClaim.parse(claim.identifier))
 
+    def test_divided_for_the_kernel(self):
+        claim = dataclasses.replace(CLAIM, divisor=10)
+        self.assertEqual(CLAIM.identifier + ';k=10', claim.identifier)
+        self.assertEqual(reservation.Reservation(100, 200), claim.in_kernel)
+        self.assertEqual(CLAIM.reservation, claim.reservation)
+        self.assertEqual(CLAIM.reservation, CLAIM.in_kernel)
+        self.assertTrue(dataclasses.replace(
+            claim, soft=True).identifier.endswith(';k=10;soft'))
+
+    def test_the_kernel_counts_what_it_has(self):
+        claim = dataclasses.replace(CLAIM, divisor=10)
+        empty = cpus.CpuBandwidth.empty((0, 3), 950_000, True, base.FIXED)
+        self.assertEqual([((3, 0), claim.in_kernel)],
+                         list(claims.counted([claim], empty)))
+
     def test_not_ours(self):
         good = CLAIM.identifier
         for text in (good + ';', good + ';hard', good + ';soft;soft',
-                     good + 'soft', '', 'pmem-1', good + ';x=1',
+                     good + 'soft', '', 'pmem-1', good + ';k=1',
+                     good + ';k=0', good + ';k=', good + ';k=02',
+                     good + ';soft;k=2', good + ';k=2;k=2', good + ';x=1',
                      '2:' + good, 'x' + good,
                      good + '\n',
                      good.replace('r=1000', 'r='),

@@ -2,6 +2,8 @@
 
 """Tests a host's bandwidth as the scheduler sees it."""
 
+import dataclasses
+
 import fixtures
 from nova.scheduler import host_manager
 from oslo_utils.fixture import uuidsentinel as uuids
@@ -57,6 +59,20 @@ class RTHostStateTest(base.TestCase):
         self.consume(state)
         self.consume(state)
         self.assertEqual((1_000_000,), state.rt_map.state.used)
+
+    def test_consumed_as_the_kernel_would_have_it(self):
+        """The second server is divided, so that more servers fit."""
+        host = base.fixed_map(pcpus=1)
+        specs = base.extra_specs(40_000, 100_000)
+        state = self.state(dataclasses.replace(host, state=dataclasses.replace(
+            host.state, min_divided_us=100)))
+        for _ in range(2):
+            state.consume_from_request(base.request_spec(specs))
+        short, long = state.rt_map.state.servers[0]
+        self.assertEqual(100_000, long.period_us)
+        self.assertLess(short.period_us, 50_000)
+        self.assertEqual(short.bandwidth + long.bandwidth,
+                         state.rt_map.state.charged)
 
     def test_server_without_a_reservation_consumes_none(self):
         state = self.state(base.host_map([0]))

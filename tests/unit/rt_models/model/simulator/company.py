@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nova_rt.rules import cpus
+from nova_rt.rules import division
+from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation as rt_reservation
 from nova_rt.rules import schedulability
 from rt_models.model import load as rt_load
@@ -21,6 +24,8 @@ from rt_models.model.simulator import ticks as rt_ticks
 from rt_models.model.simulator import traffic
 
 CAP = 0.95
+#: What whole ppm and whole microseconds may add to the sum of few servers.
+ROUNDING_PPM = 1_000
 PERIODS = 20
 LONGEST_US = 1_000_000
 #: Beyond this a set is as large as the test of admission lets it be.
@@ -38,11 +43,29 @@ class Kernel:
     name: str
     tick_us: int = 0
     rule: schedulability.FixedPriorities | None = None
+    #: the shortest runtime after a division for the kernel; 0 for none
+    min_divided_us: int = 0
 
     def admits(self, servers: Reservations) -> bool:
         if sum(one.share for one in servers) > CAP + 1e-9:
             return False
-        return self.rule is None or self.rule.holds(servers)
+        return self.in_kernel(servers) is not None
+
+    def in_kernel(self, servers: Reservations, pcpus: int = 1
+                  ) -> list[rt_reservation.Reservation] | None:
+        """Returns what the kernel gets if all are admitted in this order."""
+        state = dataclasses.replace(cpus.CpuBandwidth.empty(
+            range(pcpus), round(CAP * rt_reservation.PPM) + ROUNDING_PPM,
+            True, self.rule), min_divided_us=self.min_divided_us)
+        parts = []
+        for one in servers:
+            chosen = cpus.fit(state, 1, one, policies.worst_fit)
+            if chosen is None:
+                return None
+            parts.append(division.divided(
+                one, cpus.divisor(state, chosen, one)))
+            state = state.claim(chosen, parts[-1])
+        return parts
 
     def ticks(self, draw: random.Random) -> rt_ticks.Ticks:
         return rt_ticks.Ticks(self.tick_us, draw.uniform(0, self.tick_us))
@@ -59,10 +82,10 @@ class Kernel:
              for one in servers], self.ticks(draw), until_us=until_us)
 
 
-def fixed_priorities(tick_us: int) -> Kernel:
+def fixed_priorities(tick_us: int, min_divided_us: int = 0) -> Kernel:
     """Mainline itself, where no server can rely on the order of turns."""
     return Kernel('rt_group_sched', tick_us, schedulability.FixedPriorities(
-        48, tick_us, 5 * tick_us // 2))
+        48, tick_us, 5 * tick_us // 2), min_divided_us)
 
 
 def periods_us(draw: random.Random, count: int, shortest_us: int

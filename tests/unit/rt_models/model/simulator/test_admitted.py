@@ -39,7 +39,8 @@ class AdmittedTest(base.BaseTestCase):
         draw = random.Random(seed)  # noqa: S311
         shortest = max(_SHORTEST_US, 5 * kernel.tick_us // 2)
         for number in range(_SETS):
-            servers = company.admitted(draw, kernel, shortest)
+            servers = kernel.in_kernel(
+                company.admitted(draw, kernel, shortest))
             for lost in company.lost(draw, kernel, servers, poisson):
                 part = _PART * company.PERIODS * lost.server.runtime_us
                 seen = f'seed {seed}, set {number}: {servers}: {lost}'
@@ -66,6 +67,13 @@ class AdmittedTest(base.BaseTestCase):
     def test_rt_group_sched(self, tick, poisson):
         """A server pays for its own tick."""
         self.check(company.fixed_priorities(tick), poisson, tick, tick)
+
+    @ddt.data((1000, False), (4000, False), (4000, True))
+    @ddt.unpack
+    def test_rt_group_sched_divided(self, tick, poisson):
+        """The kernel has other periods than the reservations."""
+        self.check(company.fixed_priorities(tick, min_divided_us=100),
+                   poisson, tick, tick)
 
 
 class CheatTest(base.BaseTestCase):

@@ -12,9 +12,10 @@ from nova_rt.services.compute import claims
 
 
 def claim(runtime=1000, period=2000, cpus=(0,), uuid=uuids.server,
-          unreserved=()):
+          unreserved=(), divisor=1):
     return claims.RTClaim(uuid, 0, reservation.Reservation(runtime, period),
-                          tuple(cpus), unreserved=tuple(unreserved))
+                          tuple(cpus), unreserved=tuple(unreserved),
+                          divisor=divisor)
 
 
 def refusal(group='g', reason='no room'):

@@ -361,6 +361,21 @@ class EnforcerTest(base.BaseTestCase):
         self.kernel.real_time = 'fifo', 10
         self.assertFalse(self.enforcer.holds(PID, fakes.claim()))
 
+    def test_divided_for_the_kernel(self):
+        """The kernel has other values than the claim of the tenant."""
+        self.enforcer = enforcer.GroupEnforcer(
+            self.kernel, self.kernel, 'rr', lambda wanted: wanted.period_us)
+        claim = fakes.claim(1001, 2002, divisor=4)
+        self.enforcer.apply(PID, claim)
+        self.assertEqual(
+            {CONTAINER: kernel_base.Budget({0: 251}, 500)},
+            self.kernel.budgets)
+        self.assertEqual(('rr', 500), self.kernel.real_time)
+        self.assertTrue(self.enforcer.holds(PID, claim))
+        for divisor in 1, 5:
+            self.assertFalse(self.enforcer.holds(
+                PID, fakes.claim(1001, 2002, divisor=divisor)))
+
     def test_no_task_of_a_container_has_more(self):
         self.enforcer.apply(PID, fakes.claim())
         self.kernel.inside[CONTAINER] = [1, 2]
