@@ -70,7 +70,7 @@ class FixedPriorities:
                   ) -> int | None:
         """Returns the part of its period that each server surely has left.
 
-        Of all *servers* on a pCPU, the one with the smallest part decides.
+        The server on the pCPU with the smallest part decides.
 
         :returns: in ppm of the period; None if a server may not get its
             runtime in its period

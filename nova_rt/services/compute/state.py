@@ -46,6 +46,7 @@ def _claimed(rt: Any) -> dict[str, Any]:
 def _claims(host_claims: list[claims.RTClaim]) -> Mapping[str, str] | str:
     return {f'{claim.instance_uuid}, move {claim.move}':
             f'{claim.reservation} on pCPUs {list(claim.cpus)}'
+            + f', in the kernel {claim.in_kernel}' * (claim.divisor > 1)
             for claim in host_claims} or 'none'
 
 

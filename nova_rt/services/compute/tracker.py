@@ -202,8 +202,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             raise
         finally:
             self._rt_pending = None
-        LOG.info('Claimed pCPUs %s for %s.', list(claim.cpus),
-                 claim.reservation, instance=instance)
+        LOG.info('Claimed pCPUs %s for %s (in the kernel %s).',
+                 list(claim.cpus), claim.reservation, claim.in_kernel,
+                 instance=instance)
         events.admitted(claim)
 
     def _rt_choose(self, instance: Any, flavor: Any, move: int,

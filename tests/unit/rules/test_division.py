@@ -84,7 +84,7 @@ class DividedTest(base.BaseTestCase):
         self.assertEqual((1, 300_000), (divisor, state.charged))
 
     def test_whole_microseconds_are_preferred(self):
-        """3 and 10 leave no remainder; 7 does, and has its own priority."""
+        """9 and 10 have one priority, and 10 leaves no remainder."""
         numbers = division.divisors(unit.FIXED, ms(30, 100), LEAST_US)
         self.assertIn(10, numbers)
         self.assertNotIn(9, numbers)
@@ -195,7 +195,7 @@ class SimulationTest(base.BaseTestCase):
 
 
 class CapacityTest(base.BaseTestCase):
-    """Of one pCPU with a tick of 1 ms, relative to EDF."""
+    """The capacity of one pCPU with a tick of 1 ms, relative to EDF."""
 
     def test_equal_periods_of_100_ms_and_more(self):
         rule = dataclasses.replace(unit.FIXED, tick_us=1_000,

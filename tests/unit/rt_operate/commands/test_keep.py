@@ -16,7 +16,7 @@ from rt_operate import loop
 
 @dataclasses.dataclass
 class Measured:
-    """Of advice.MeasuredLoad, what is read here."""
+    """The part of advice.MeasuredLoad that is read here."""
 
     reservation: int
 
