@@ -12,6 +12,7 @@ from demo import host
 from demo import measure
 
 from nova_rt.rules import cpus
+from nova_rt.rules import division
 from nova_rt.rules import reservation
 
 #: in us, and as a part of a pCPU
@@ -71,7 +72,8 @@ def _admitted(state: cpus.CpuBandwidth,
         if wanted.runtime_us < reservation.MIN_RUNTIME_US or (
                 not cpus.fits(state, 1, wanted)):
             return False
-        state = state.claim(state.cpus[:1], wanted)
+        state = state.claim(state.cpus[:1], division.divided(
+            wanted, cpus.divisor(state, state.cpus[:1], wanted)))
     return True
 
 

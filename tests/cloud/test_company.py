@@ -68,7 +68,7 @@ class TestCase(base.CloudTestCase):
             self, *servers: openstack.compute.v2.server.Server) -> None:
         rule = self.state().rule
         for server in map(self.on_host, servers):
-            period_us = server.claim.reservation.period_us
+            period_us = server.claim.in_kernel.period_us
             self.assertEqual([LOWEST + rule.level(period_us)],
                              base.host.priorities(server))
 

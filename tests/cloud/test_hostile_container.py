@@ -109,8 +109,8 @@ class HostileContainerTestCase(base.CloudTestCase):
             if server.claim is None:
                 continue
             self.assertEqual(
-                {'runtime_us': server.claim.reservation.runtime_us,
-                 'period_us': server.claim.reservation.period_us},
+                {'runtime_us': server.claim.in_kernel.runtime_us,
+                 'period_us': server.claim.in_kernel.period_us},
                 server.kernel)
             cpus = server.below('cpuset') / server.group / tasks.CPUSET
             self.assertEqual('1', cpus.read_text().strip())

@@ -132,8 +132,9 @@ class FullTestCase(base.BaseTestCase):
         wanted = server.claim.reservation
         self.assertEqual((runtime, period),
                          (wanted.runtime_us, wanted.period_us))
-        self.assertEqual({'runtime_us': runtime, 'period_us': period},
-                         server.kernel)
+        granted = server.claim.in_kernel
+        self.assertEqual({'runtime_us': granted.runtime_us,
+                          'period_us': granted.period_us}, server.kernel)
         self.eventually('its share', lambda: self._share(
             server) >= wanted.share - TOLERANCE)
 

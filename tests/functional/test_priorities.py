@@ -110,6 +110,7 @@ class DividedTest(TestCase):
     """Servers that fit on one pCPU only divided for the kernel."""
 
     HOSTS = ('host1',)
+    MIN_DIVIDED_US = 100
 
     def test_divided(self) -> None:
         """The claim has the divisor; the tenant and Placement do not."""
@@ -134,13 +135,7 @@ class DividedTest(TestCase):
 
 
 class AdmissionTest(TestCase):
-    """Hosts that divide nothing."""
-
     HOSTS = ('host1',)
-
-    def _configure(self) -> None:
-        super()._configure()
-        self.flags(min_divided_runtime_us=0, group='nova_rt')
 
     def setUp(self) -> None:
         super().setUp()

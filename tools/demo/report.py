@@ -81,8 +81,8 @@ class Report:
               f'{wanted.period_us:8} {str(list(claim.cpus)):6} '
               f'{kernel["runtime_us"]:8} {kernel["period_us"]:8} '
               f'{tasks:5} {wanted.share:9.3f} {share:9.4f}', flush=True)
-        if kernel != {'runtime_us': wanted.runtime_us,
-                      'period_us': wanted.period_us}:
+        if kernel != {'runtime_us': claim.in_kernel.runtime_us,
+                      'period_us': claim.in_kernel.period_us}:
             self.problem(f'the kernel holds {kernel} for {server.name}')
         if abs(share - wanted.share) > self._tolerance:
             self.problem(f'{server.name} got {share:.4f} of a CPU '
