@@ -31,6 +31,7 @@ VALUES = {
     'emulator_cpus': '0-1', 'emulator_max_share': '0.5',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
     'guest_priority': '20', 'guest_priority_max': '40',
+    'min_divided_runtime_us': '150',
     'drop_capabilities': "['mknod']", 'report_file': '/run/nova-rt.json'}
 TENANT = {'hint_override', 'hints_on_plain_flavors', 'max_share',
           'min_runtime_us', 'min_period_us', 'max_period_us'}

@@ -22,7 +22,7 @@ CAP = 950_000
 #: The least runtime of a group above other groups.
 _LEAST_PPM = 3
 _IDENTIFIER = re.compile(
-    r'([0-9a-f-]{36})/\d+;r=(\d+);p=(\d+);h=\d*,\d*;c=([0-9,]+)')
+    r'([0-9a-f-]{36})/\d+;r=(\d+);p=(\d+);h=\d*,\d*;c=([0-9,]+)(?:;k=(\d+))?')
 _CLASSES = ('CUSTOM_RT_BANDWIDTH', 'CUSTOM_RT_SHARE')
 
 Grants = dict[str, dict[int, tuple[int, int]]]
@@ -38,14 +38,22 @@ def need(fact: bool, *words: Any) -> None:
 
 
 class StoredClaim:
-    """Returns the claim of an identifier."""
+    """Reads the identifier of a claim.
+
+    :ivar reserved_ppm: what Placement counts for each vCPU
+    :ivar own: runtime and period in us that the kernel gets for each vCPU
+    :ivar ppm: what the host counts for each vCPU
+    """
 
     def __init__(self, text: str) -> None:
         match = _IDENTIFIER.fullmatch(text)
         need(match is not None, 'no claim:', text)
         assert match is not None
         self.uuid = match[1]
-        self.own = int(match[2]), int(match[3])
+        runtime, period, divisor = map(
+            int, (match[2], match[3], match[5] or 1))
+        self.reserved_ppm = ppm(runtime, period)
+        self.own = -(-runtime // divisor), period // divisor
         self.ppm = ppm(*self.own)
         self.cpus = tuple(map(int, match[4].split(',')))
 
@@ -133,7 +141,8 @@ def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
     wanted: collections.Counter[str] = collections.Counter()
     for held in map(StoredClaim, own):
         wanted.update(dict(zip(_CLASSES, (
-            held.ppm * len(held.cpus), held.ppm), strict=True)))
+            held.reserved_ppm * len(held.cpus), held.reserved_ppm),
+            strict=True)))
     for build in cloud.pending:
         if not build.tries and (
                 build.selections[0].service_host == host.name):
