@@ -15,7 +15,6 @@ import sys
 
 import numpy as np
 
-from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import exact
@@ -30,6 +29,8 @@ from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 from tests.unit.rt_models.model.simulator import company
 
+#: of [nova_rt] min_divided_runtime_us, to divide claims
+MIN_DIVIDED_US = 100
 TICK_US = 4000
 KERNELS = (rt_kernel.CBS,
            rt_kernel.Kernel(rt_kernel.Rule.RT_GROUP_SCHED, TICK_US))
@@ -169,7 +170,7 @@ def capacity(count: int) -> None:
         for size in (1, 2, 4, 8):
             draw = random.Random(2)  # noqa: S311
             shapes = [company.shape(draw, shortest) for _ in range(count)]
-            for least_us in (0, defaults.MIN_DIVIDED_RUNTIME_US):
+            for least_us in (0, MIN_DIVIDED_US):
                 kernel = company.fixed_priorities(tick, least_us)
                 print(f'tick {tick} us, periods from {shortest} us, {size} '
                       f'pCPU, {"divided" if least_us else "undivided"}: '

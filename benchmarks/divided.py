@@ -43,6 +43,8 @@ from nova_rt.rules import schedulability
 TOP = 'nova-rt-divided'
 LEAST = 0.98
 _BEFORE_S = 1.0
+#: of [nova_rt] min_divided_runtime_us
+_MIN_DIVIDED_US = 100
 _LEVELS = defaults.GUEST_PRIORITY_MAX - defaults.GUEST_PRIORITY + 1
 #: The runtimes of each set, in parts of 1000, and their period in ms.
 SETS = (((430, 420), 100), ((300, 275, 250), 200), ((200,) * 4, 400))
@@ -203,7 +205,7 @@ def main() -> int:
     for thousandths, period_ms in SETS:
         wanted = [reservation.Reservation(one * period_ms, 1000 * period_ms)
                   for one in thousandths]
-        parts = bench.in_kernel(wanted, defaults.MIN_DIVIDED_RUNTIME_US)
+        parts = bench.in_kernel(wanted, _MIN_DIVIDED_US)
         assert parts is not None  # noqa: S101
         assert bench.in_kernel(wanted, 0) is None  # noqa: S101
         print(', '.join(map(str, wanted)), flush=True)

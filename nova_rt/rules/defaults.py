@@ -11,7 +11,8 @@ GUEST_POLICY = 'rr'
 #: the lowest and the highest real-time priority of guests
 GUEST_PRIORITY = 10
 GUEST_PRIORITY_MAX = 57
-#: the shortest runtime that a division for the kernel may make
-MIN_DIVIDED_RUNTIME_US = 100
+#: the shortest runtime that a division for the kernel may make; 0 for no
+#: division
+MIN_DIVIDED_RUNTIME_US = 0
 MIN_RUNTIME_US = 100
 MIN_PERIOD_US = 1000

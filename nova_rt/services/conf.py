@@ -332,8 +332,10 @@ The shortest runtime that a division for the kernel may make, in microseconds
 (nova-compute).  Only mainline RT_GROUP_SCHED, which has no deadlines, uses
 this option.  On this kernel interface nova-compute may divide the runtime and
 the period of a claim by the same number before it writes them to the kernel,
-so that more servers fit on a pCPU.  With 0, new claims are not divided.
-Versions of nova-rt without this option do not read divided claims.
+so that more servers fit on a pCPU; 100 is a good value.  A divided server has
+a higher priority, so servers with shorter periods may answer later while the
+divided server is busy.  With 0, new claims are not divided.  Versions of
+nova-rt without this option do not read divided claims.
 """),
     cfg.ListOpt(
         'drop_capabilities', default=['sys_nice', 'sys_resource'],

@@ -67,9 +67,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
             ['ACTIVE'] * 3 + ['ERROR'] * 3,
             sorted(self.cloud.compute.get_server(server).status
                    for server in servers))
-        # A claim that is divided for the kernel is rounded up there.
-        charged = base.host.charged(self.settings)
-        self.assertTrue(900_000 <= charged <= 900_300, charged)
+        self.assertEqual(900_000, base.host.charged(self.settings))
         self.assert_parent_holds_all()
         for server in servers:
             self.delete(server)

@@ -60,8 +60,6 @@ class TestCase(waits.Waits, base.ServersTestBase):
     VIRT_TYPE = 'lxc'
     #: The kernel of the hosts, by its name in tests.emulation.kernels.
     KERNEL = 'F1'
-    #: With 0 the kernel has the values of the flavor.
-    MIN_DIVIDED_US = 0
     #: RTShareFilter and RTShareWeigher
     SCHEDULING = True
     #: more of Nova's
@@ -102,8 +100,6 @@ class TestCase(waits.Waits, base.ServersTestBase):
         self._one_cell()
         rt_conf.register_opts(base.CONF)
         self.flags(group='nova_rt', **self.TENANTS)
-        self.flags(min_divided_runtime_us=self.MIN_DIVIDED_US,
-                   group='nova_rt')
         self.flags(report_file=os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'report.json'),
             group='nova_rt')

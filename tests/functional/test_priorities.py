@@ -110,7 +110,7 @@ class DividedTest(TestCase):
     """Servers that fit on one pCPU only divided for the kernel."""
 
     HOSTS = ('host1',)
-    MIN_DIVIDED_US = 100
+    TENANTS = {**TestCase.TENANTS, 'min_divided_runtime_us': 100}
 
     def test_divided(self) -> None:
         """The claim has the divisor; the tenant and Placement do not."""

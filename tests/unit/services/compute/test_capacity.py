@@ -156,12 +156,12 @@ class MeasureTest(base.TestCase):
                                         guest_priority_max=30).levels)
 
     def test_divided_only_for_fixed_priorities(self):
+        found = self.measure(Kernel(tick_us=4000, fixed=True))
+        self.assertEqual(0, found.empty.min_divided_us)
+        self.config(min_divided_runtime_us=100)
         for fixed, least_us in ((False, 0), (True, 100)):
             found = self.measure(Kernel(tick_us=4000, fixed=fixed))
             self.assertEqual(least_us, found.empty.min_divided_us)
-        self.config(min_divided_runtime_us=0)
-        found = self.measure(Kernel(tick_us=4000, fixed=True))
-        self.assertEqual(0, found.empty.min_divided_us)
 
     def test_guests_that_choose_their_priority(self):
         self.assertEqual(1, self.fixed(guest_policy='none').levels)
