@@ -189,7 +189,7 @@ lab() {
     check 'lab, Linux boots in a reserved guest of KVM' \
         tools/lab.sh debian:13 --kvm --icount --instruction 32 kvm-boot
     check 'lab, the demonstration with KVM' tools/lab.sh debian:13 --kvm \
-        --memory 4096 --timeout 4000 demo-kvm
+        --cpus 2 --memory 4096 --icount --timeout 5400 demo-kvm
     check 'lab, one server with KVM' tools/lab.sh debian:13 --kvm \
         --memory 4096 --timeout 4000 server-kvm
     check 'lab, the life cycle of a server with KVM' tools/lab.sh debian:13 \
