@@ -6,10 +6,14 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from cloud import kvm
 from cloud import kvm_images
+
+#: seconds
+PATIENCE = 120
 
 
 class LackingTest(unittest.TestCase):
@@ -50,8 +54,12 @@ def console(line: str) -> str:
              '-append', line], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, text=True) as guest:
         assert guest.stdout is not None
+        # A guest that hangs fails the test, and does not stop all tests.
+        watchdog = threading.Timer(PATIENCE, guest.kill)
+        watchdog.start()
         try:
-            return next(shown.rstrip() for shown in guest.stdout
-                        if shown.startswith('nova-rt'))
+            return next((shown.rstrip() for shown in guest.stdout
+                         if shown.startswith('nova-rt')), '')
         finally:
+            watchdog.cancel()
             guest.kill()
