@@ -67,10 +67,13 @@ total() { # column
 }
 
 check() { # name, command...
+    local log
+    log=$(mktemp -p "$results")
     echo "== $1"
-    if "${@:2}"; then
+    if "${@:2}" 2>&1 | tee "$log"; then
         count 1 0 0
     else
+        tail -n 15 "$log" >>"$failures"
         echo "FAILED: $1" | tee -a "$failures"
         count 0 1 0
     fi

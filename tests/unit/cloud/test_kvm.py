@@ -32,6 +32,21 @@ class LackingTest(unittest.TestCase):
             'KVM cannot create a guest: Inappropriate ioctl for device.',
             kvm.lacking('/dev/null'))
 
+    def test_no_qemu(self):
+        self.assertEqual('There is no qemu-nowhere.',
+                         kvm.paused_guest(('qemu-nowhere',)))
+
+    def test_a_guest_that_cannot_be_started(self):
+        self.assertEqual(
+            'QEMU cannot start a guest with KVM: failed to set MSR 0x10a.',
+            kvm.paused_guest((
+                'sh', '-c', 'echo warning: host >&2; '
+                'echo failed to set MSR 0x10a >&2; exit 134')))
+
+    def test_a_guest_that_ends_when_told(self):
+        self.assertEqual('', kvm.paused_guest((
+            'sh', '-c', 'read command; test "$command" = quit')))
+
 
 @unittest.skipIf(kvm.lacking(), kvm.lacking())
 @unittest.skipUnless(shutil.which('gcc'), 'there is no gcc')
@@ -48,8 +63,8 @@ class GuestTest(unittest.TestCase):
 def console(line: str) -> str:
     """Return the first line that a guest with this command line prints."""
     with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
-            ['qemu-system-x86_64', '-accel', 'kvm', '-cpu', 'host', '-smp',
-             '2', '-m', '96', '-display', 'none', '-serial', 'stdio',
+            ['qemu-system-x86_64', '-accel', 'kvm', '-smp', '2', '-m', '96',
+             '-display', 'none', '-serial', 'stdio',
              '-kernel', kvm_images.build(pathlib.Path(directory)),
              '-append', line], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, text=True) as guest:
