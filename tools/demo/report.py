@@ -121,7 +121,7 @@ class Report:
                 self.problem(f'{name} that are left: {count}')
 
     def close(self, seconds: float) -> None:
-        """Prints one line for each act, and the verdict.
+        """Prints one line for each act, the problems again, and the verdict.
 
         :param seconds: the time of the whole demonstration
         """
@@ -129,6 +129,8 @@ class Report:
         print()
         for act in self._acts:
             print(f'{act.title}: {self._summary(act.guest)}')
+        for problem in self._problems:
+            print(f'PROBLEM: {problem}')
         print(f'{"FAILED" if self.failed else "All as it should be"} '
               f'after {self.total} s', flush=True)
 

@@ -65,3 +65,11 @@ class ReportTest(unittest.TestCase):
                          self.written()['leftovers'])
         self.assertEqual(['qemu: budgets that are left: 1'],
                          self.written()['problems'])
+
+    def test_problems_are_repeated_before_the_verdict(self):
+        self.report.begin(_MACHINES)
+        self.report.problem('rt1 does not boot')
+        self.report.close(7)
+        self.assertEqual(['PROBLEM: qemu: rt1 does not boot',
+                          'FAILED after 7 s'],
+                         self.printed.getvalue().splitlines()[-2:])
