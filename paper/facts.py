@@ -19,6 +19,8 @@ from paper.fig8 import records as fig8_records
 from paper.fig8 import table as fig8_table
 from paper.interference import facts as interference
 from paper.interference import simulation
+from paper import loop
+from paper import model_errors
 from paper.pinning import facts as pinning
 from paper.pinning import records as pinning_records
 from paper.probe import facts as probe
@@ -26,11 +28,16 @@ from paper.probe import records as probe_records
 from paper.sip import fig8 as sip_fig8
 from rt_models.interference import document
 from rt_models.pinning import core_ratio
+from rt_monitor import power
 
 _DOC = pathlib.Path(__file__).parents[1] / 'doc/source'
 DATA = _DOC / 'experiments'
 PUBLISHED = _DOC / 'reference/papers/published.csv'
 COSTS = _DOC / 'admin/monitoring-cost.csv'
+#: Numbers that are in no table of their page.
+MONITOR, COMPANY = _DOC / 'admin/monitoring.csv', _DOC / 'model/company.csv'
+LOOP = _DOC / 'admin/loop.txt'
+MODEL = _DOC / 'model/exact.txt'
 CHAIN = DATA / 'chain.csv'
 SIMULATION = DATA / 'simulation.txt'
 #: The line of table3.inc with the average of all rows, twice: for our list of
@@ -48,8 +55,8 @@ Named = Iterator[tuple[str, str]]
 @functools.cache
 def all_facts() -> dict[str, str]:
     """Returns each number as text, by its name."""
-    return dict((*_published(), *_experiments(), *_table3(), *_fig8(),
-                 *_sip(), *_monitor()))
+    return dict((*_listed(), *_experiments(), *_table3(), *_fig8(),
+                 *_sip(), *_monitor(), *_models()))
 
 
 def rows(path: pathlib.Path) -> list[dict[str, str]]:
@@ -68,9 +75,10 @@ def sip_runs() -> list[fig8_records.Run]:
     return fig8_records.read(DATA / 'fig8-sip.csv')
 
 
-def _published() -> Named:
-    for row in rows(PUBLISHED):
-        yield row['name'], row['value']
+def _listed() -> Named:
+    for path in (PUBLISHED, MONITOR, COMPANY):
+        for row in rows(path):
+            yield row['name'], row['value']
 
 
 def _experiments() -> Named:
@@ -166,7 +174,17 @@ def _monitor() -> Named:
                          rows(COSTS), strict=True):
         yield f'monitor.{name}.least', row['Difference of the minimums']
         yield f'monitor.{name}.median', row['Median']
+    # A switch takes some ns, so that a thousand a second take that many us.
+    least, most = (int(part) / 1e4 for part in re.findall(
+        r'\d+', rows(COSTS)[0]['True median between']))
+    yield 'monitor.switches', f'{least:.2f} to {most:.2f} %'
+    yield 'monitor.siblings', f'{power.THREADS_RATIO:g}'
     yield from _chain(rows(CHAIN))
+
+
+def _models() -> Named:
+    yield from loop.named(LOOP.read_text())
+    yield from model_errors.named(MODEL.read_text())
 
 
 def _chain(runs: list[dict[str, str]]) -> Named:

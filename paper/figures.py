@@ -36,6 +36,7 @@ class Figure:
     :ivar stored: the words of the command that makes it from *file* without
         measuring
     :ivar file: the stored data; '' if none are stored
+    :ivar makes: the tables and pictures that the pages have of it
     """
 
     paper: str
@@ -44,6 +45,7 @@ class Figure:
     command: tuple[str, ...]
     stored: tuple[str, ...] = ()
     file: str = ''
+    makes: tuple[str, ...] = ()
 
 
 _NOTHING = ('--seconds', '0')
@@ -63,38 +65,51 @@ def _own(name: str) -> tuple[str, str]:
 
 FIGURES = (
     Figure('000', 'table4', 'rt-probe against the truth; row pod is Table IV',
-           ('probe',), ('probe', *_NOTHING), 'probe.csv'),
+           ('probe',), ('probe', *_NOTHING), 'probe.csv',
+           ('probe', 'latency')),
     Figure('001', 'beside', 'vanilla, pinned and reserved beside neighbours',
-           ('pinning',), ('pinning', *_NOTHING), 'pinning.csv'),
+           ('pinning',), ('pinning', *_NOTHING), 'pinning.csv',
+           ('pinning',)),
     Figure('002', '3', 'pairs of functions, here with reservations',
-           ('interference',), ('interference', *_NOTHING), 'reserved.yaml'),
+           ('interference',), ('interference', *_NOTHING), 'reserved.yaml',
+           ('pairs',)),
     Figure('003', 'saturation', 'Eq. 5 for a chain with reservations',
-           ('chain', '--reserved'), ('chain', '--runs', '0'), 'chain.csv'),
+           ('chain', '--reserved'), ('chain', '--runs', '0'), 'chain.csv',
+           ('chain',)),
     Figure('003', 'quota', 'the same with quotas, beside busy processes',
-           ('chain', '--busy', '4'), ('chain', '--runs', '0'), 'chain.csv'),
+           ('chain', '--busy', '4'), ('chain', '--runs', '0'), 'chain.csv',
+           ('chain',)),
     Figure('004', 'table3', 'the errors of the models',
-           ('table3',), ('table3', *_NOTHING), 'table3.csv'),
+           ('table3',), ('table3', *_NOTHING), 'table3.csv',
+           ('table3.inc', 'table3.png')),
     Figure('004', 'table3-groups', 'the same on a kernel with group budgets',
            ('table3', *_GROUPS, *_own('table3-groups')),
            ('table3', *_SCALE, *_own('table3-groups'), *_NOTHING),
-           'table3-groups.csv'),
+           'table3-groups.csv',
+           ('table3-groups.inc',)),
     Figure('004', '6-groups', 'Fig. 6 on a kernel with group budgets',
            ('fig6', *_GROUPS, *_own('fig6-groups')),
            ('fig6', *_SCALE, *_own('fig6-groups'), *_NOTHING),
-           'table3-groups.csv'),
+           'table3-groups.csv',
+           ('fig6-groups.inc', 'fig6-groups.png')),
     Figure('004', '7-groups', 'Fig. 7 on a kernel with group budgets',
            ('fig7', '--server', 'group', '--scale', '10',
             *_own('fig7-groups')),
            ('fig7', '--scale', '10', *_own('fig7-groups'), *_NOTHING),
-           'fig7-groups.csv'),
+           'fig7-groups.csv',
+           ('fig7-groups.inc', 'fig7-groups.png')),
     Figure('004', '6', 'response times, network negligible',
-           ('fig6',), ('fig6', *_NOTHING), 'table3.csv'),
+           ('fig6',), ('fig6', *_NOTHING), 'table3.csv',
+           ('fig6.inc', 'fig6.png')),
     Figure('004', '7', 'response times, limited bandwidth',
-           ('fig7',), ('fig7', *_NOTHING), 'fig7.csv'),
+           ('fig7',), ('fig7', *_NOTHING), 'fig7.csv',
+           ('fig7.inc', 'fig7.png')),
     Figure('004', '8', 'two reservations on one CPU',
-           ('fig8',), ('fig8', '--runs', '0'), 'fig8.csv'),
+           ('fig8',), ('fig8', '--runs', '0'), 'fig8.csv',
+           ('fig8-ratios', 'fig8-times', 'fig8.png')),
     Figure('004', 'kamailio', 'Fig. 8 with Kamailio, MariaDB and rt-app',
-           ('fig8-sip',), ('fig8-sip', '--runs', '0'), 'fig8-sip.csv'),
+           ('fig8-sip',), ('fig8-sip', '--runs', '0'), 'fig8-sip.csv',
+           ('fig8-sip-ratios', 'fig8-sip-times', 'fig8-sip.png')),
     Figure('004', 'containers', 'Fig. 8 in containers of Nova',
            ('containers',)),
 )

@@ -20,6 +20,8 @@ from paper import facts
 from paper.fig8 import table as fig8_table
 from paper.interference import simulation
 from paper.interference import table as interference
+from paper import loop
+from paper import model_errors
 from paper.pinning import records as pinning_records
 from paper.pinning import table as pinning
 from paper import placing
@@ -39,6 +41,8 @@ TABLES: dict[str, Callable[[], str]] = {
     'gains': lambda: simulation.table(facts.SIMULATION.read_text()),
     'latency': lambda: latency.text(
         probe_records.Data(facts.DATA / 'probe.csv')),
+    'loop': lambda: loop.table(facts.LOOP.read_text()),
+    'model-errors': lambda: model_errors.table(facts.MODEL.read_text()),
     'pairs': lambda: interference.text(
         document.load(str(facts.DATA / 'reserved.yaml')),
         document.load(document.SHIPPED_RESERVED)),

@@ -3,12 +3,28 @@
 import contextlib
 import io
 import pathlib
+import re
 import unittest
 
 import ddt
 
 from paper import __main__ as main
 from paper import figures
+from paper import pages
+
+_DOC = pathlib.Path(__file__).parents[3] / 'doc/source'
+_SHOWN = re.compile(r'^ *\.\. (?:facts-table|include|image):: (\S+)',
+                    re.MULTILINE)
+#: Tables of the pages that are no figure, and the commands that make them.
+_OTHERS = {'placing': 'placing', 'chance.inc': 'chance'}
+
+
+def _shown():
+    """The page and the name of each table and picture."""
+    for page in (*(_DOC / 'reference/papers').glob('*.rst'),
+                 *(_DOC / 'experiments').glob('*.rst')):
+        for name in _SHOWN.findall(page.read_text()):
+            yield page.name, name
 
 
 @ddt.ddt
@@ -31,6 +47,21 @@ class FiguresTest(unittest.TestCase):
                       main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
 
+    def test_every_table_and_picture_has_a_command(self):
+        """A figure with stored data makes it anew."""
+        made = {name for one in figures.FIGURES if one.stored
+                for name in one.makes}
+        for page, name in _shown():
+            if name in _OTHERS:
+                self.assertIn(_OTHERS[name], main.EXPERIMENTS | main.TOOLS)
+            else:
+                self.assertIn(name, made, page)
+
+    def test_every_figure_is_on_a_page(self):
+        shown = {name for _, name in _shown()}
+        for one in figures.FIGURES:
+            self.assertLessEqual({*one.makes}, shown, one.name)
+
     @ddt.data('command', 'stored')
     def test_no_figure_overwrites_another(self, words):
         """Figures of one command write into directories of their own."""
@@ -49,7 +80,10 @@ class FiguresTest(unittest.TestCase):
         before = pathlib.Path(path).read_bytes()
         with contextlib.redirect_stdout(io.StringIO()) as said:
             self.assertEqual(0, main.main([*words, path]))
-        self.assertIn('====', said.getvalue())
+        one, = (one for one in figures.FIGURES
+                if [one.paper, one.name] == figure)
+        for name in one.makes:
+            self.assertIn(pages.TABLES[name]().strip(), said.getvalue())
         self.assertEqual(before, pathlib.Path(path).read_bytes())
 
     @ddt.data(['004', '9'], ['005', '8'], ['004', '9', '--data'])

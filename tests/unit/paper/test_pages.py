@@ -52,12 +52,35 @@ _CONDITIONS = [re.compile(pattern) for pattern in (
     r'\bp99\b', r'^ +paper/run\.sh .*')]
 #: A literal that is only a quantity is a result, and no setting.
 _QUANTITY = re.compile(r'[\d., -]+(us|ms|s|MB|%|P)?')
+#: What the pages of the model and the monitor may say besides: formulas,
+#: versions, and names of other things.
+_FORMULAS = [re.compile(pattern) for pattern in (
+    r'M/M/1', r'1/µ', r'\(1 − Q/P\)', r'\bbound \(9\)', r'<https://\S+>',
+    r'\bVictoriaMetrics [\d.]+', r'\bPrometheus [\d.]+')]
+#: Sections in which no number is typed, in pages that have numbers of other
+#: kinds: settings, sizes, and lists of metrics.
+_SECTIONS = (('admin/monitoring', 'Accuracy'), ('admin/monitoring', 'Cost'),
+             ('admin/limitations', 'The model'))
 #: The pages in which no number is typed, besides those of the papers.
 _EXPERIMENTS = ('experiments/probe', 'experiments/placing')
 #: Pages that have set-ups or definitions, too, whose parts and percentages
 #: are results.
 _SHARES = ('experiments/table3', 'experiments/figures',
-           'experiments/isolation', 'admin/placing')
+           'experiments/isolation', 'admin/placing', 'admin/monitoring')
+
+
+def _prose(text):
+    """The text without its literal blocks, which are what a command said."""
+    return re.sub(r'(::\n)\n(?: +.*\n|\n)+', r'\1\n', text)
+
+
+def _section(page, title):
+    """The text below a title or a term of a page, to the next one."""
+    text = (PAGES.parent / f'{page}.rst').read_text()
+    _, _, rest = text.partition(f'\n{title}\n')
+    if rest.startswith('='):
+        return re.split(r'\n.*\n=====', rest)[0]
+    return re.match('(?: +.*\n|\n)*', rest)[0]
 
 
 def _typed(text, conditions=()):
@@ -83,7 +106,7 @@ def _shares(text):
     lines = []
     for line in text.splitlines():
         rest = re.sub(r'\b(LD|Q/P) 0\.\d|95 % interval', '', line)
-        for allowed in _ALLOWED:
+        for allowed in (*_ALLOWED, *_FORMULAS):
             rest = allowed.sub('', rest)
         if re.search(r'\d\.\d|\d %', rest):
             lines.append(line)
@@ -142,8 +165,24 @@ class PapersTest(unittest.TestCase):
     @ddt.data(*_SHARES)
     def test_no_share_is_typed(self, page):
         """Parts and percentages are results; these pages also have set-ups."""
-        self.assertEqual([], _shares((PAGES.parent / f'{page}.rst'
-                                      ).read_text()))
+        self.assertEqual([], _shares(_prose((
+            PAGES.parent / f'{page}.rst').read_text())))
+
+    def test_no_number_of_the_exact_model_is_typed(self):
+        text = (PAGES.parent / 'model/exact.rst').read_text()
+        self.assertEqual([], _typed(text, _FORMULAS))
+
+    @ddt.data(*_SECTIONS)
+    @ddt.unpack
+    def test_no_number_of_a_section_is_typed(self, page, title):
+        text = _section(page, title)
+        self.assertGreater(len(text.splitlines()), 4)
+        self.assertEqual([], _typed(_prose(text),
+                                    (*_CONDITIONS, *_FORMULAS)))
+
+    def test_no_number_below_the_table_of_the_cost_is_typed(self):
+        text = (PAGES.parent / 'admin/monitoring-cost.inc').read_text()
+        self.assertEqual([], _typed(text, _CONDITIONS))
 
     def test_no_share_in_the_limits_of_experiments_is_typed(self):
         text = (PAGES.parent / 'admin/limitations.rst').read_text()
@@ -183,6 +222,12 @@ class PapersTest(unittest.TestCase):
     def test_every_published_number_has_a_source(self):
         for row in facts.rows(facts.PUBLISHED):
             self.assertTrue(row['source'] and row['value'], row)
+
+    @ddt.data(facts.MONITOR, facts.COMPANY)
+    def test_every_listed_number_has_a_command_and_a_date(self, path):
+        for row in facts.rows(path):
+            self.assertTrue(row['command'] and row['value'], row)
+            self.assertRegex(row['date'], r'^2026-1[12]-\d\d$')
 
     def test_every_picture_has_data(self):
         """Each is drawn from a file beside it."""
