@@ -20,7 +20,7 @@ _ALL = re.compile(r'^all: ([\d.]+)% of the windows, (-?[\d.]+)% less',
 def table(text: str) -> str:
     """Returns what the loop reached on each trace, as reStructuredText."""
     return report.table(HEADER, (
-        (name, static, share, f'{less} %', f'{met} %', changes)
+        (name, static, share, f'{int(less)} %', f'{met} %', changes)
         for name, static, share, less, met, _, changes in _TRACE.findall(text)
     ))
 
