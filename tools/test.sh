@@ -194,9 +194,9 @@ lab() {
     check 'lab, the demonstration with KVM' tools/lab.sh debian:13 --kvm \
         --cpus 2 --memory 4096 --icount --timeout 5400 demo-kvm
     check 'lab, one server with KVM' tools/lab.sh debian:13 --kvm \
-        --memory 4096 --timeout 4000 server-kvm
+        --cpus 2 --memory 4096 --icount --timeout 4000 server-kvm
     check 'lab, the life cycle of a server with KVM' tools/lab.sh debian:13 \
-        --kvm --memory 4096 --timeout 7200 life-kvm
+        --kvm --cpus 2 --memory 4096 --icount --timeout 7200 life-kvm
 }
 signals() {
     check 'signals of foreign servers' python -m tests.full.signals

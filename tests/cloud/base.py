@@ -83,8 +83,9 @@ def lacking(guest: str, budgets: bool = True) -> str:
 
 def _lacks_kvm() -> str:
     reason = kvm.lacking()
-    return reason and (f'{reason} The lab can run KVM guests: tools/lab.sh '
-                       'debian:13 --kvm life-kvm')
+    return reason and (
+        f'{reason} The lab can run KVM guests: tools/lab.sh debian:13 --kvm '
+        '--cpus 2 --memory 4096 --icount --timeout 7200 life-kvm')
 
 
 def take(group: pathlib.Path, runtime_us: int) -> None:

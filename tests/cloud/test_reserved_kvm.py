@@ -3,7 +3,7 @@
 """KVM guests by SCHED_DEADLINE on their pCPUs: the same tests as with QEMU.
 
 On a machine without a usable /dev/kvm, the lab has one: ``tools/lab.sh
-debian:13 --kvm --memory 4096 --timeout 7200 life-kvm``.
+debian:13 --kvm --cpus 2 --memory 4096 --icount --timeout 7200 life-kvm``.
 """
 
 import os
