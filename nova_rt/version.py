@@ -40,7 +40,10 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _Version(argparse.Action):
-    """Prints the version, which argparse's own action needs at every start."""
+    """Prints the version, but reads the version only when asked for it.
+
+    argparse's own action would need the version at each start of a command.
+    """
 
     def __call__(self, parser: argparse.ArgumentParser,
                  namespace: argparse.Namespace,

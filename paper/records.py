@@ -71,7 +71,7 @@ class Record:
     :ivar latest_us: how late the client sent the latest request
     :ivar server_cpu_us: the average CPU time of the server for a request
     :ivar delay_us: the round trip (2 delta), measured just before
-    :ivar load_average: of the machine, at the end
+    :ivar load_average: the load average of the machine at the end
     :ivar steal: the part of all CPU time that the hypervisor gave to others
     :ivar busy: the part of all CPU time that this machine used
     :ivar measured: the measured response times

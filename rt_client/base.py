@@ -58,7 +58,7 @@ def reserved_by(flavor: Any) -> reservation.Reservation | None:
 
 
 def from_share(share: str, period_us: int) -> reservation.Reservation:
-    """Returns the reservation of a share, as 0.4, in a period.
+    """Returns the reservation of a share, for example 0.4, in a period.
 
     :raises CommandError: when there is no such reservation
     """

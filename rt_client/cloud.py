@@ -126,7 +126,7 @@ class Cloud:
         """Returns the providers that have room for *amounts*.
 
         :param required: traits, with commas
-        :returns: by provider and class, its capacity and what is used
+        :returns: the capacity and the used amount, by provider and class
         """
         body = self._get(self._placement, '/allocation_candidates?'
                          + parse.urlencode({
@@ -191,8 +191,9 @@ class Cloud:
     def use(self, server_id: str) -> int | None:
         """Returns the ppm of a pCPU that a server used since it started.
 
-        :returns: the sum over the vCPUs; None if the user may not read it,
-            or if the server does not run, or its host does not report it
+        :returns: the sum over the vCPUs; None if the user may not read the
+            sum, if the server does not run, or if its host does not report the
+            sum
         """
         answer = self._compute.get(f'/servers/{server_id}/diagnostics',
                                    microversion='2.48')

@@ -9,7 +9,7 @@ from nova_rt.rules import reservation
 
 
 class Share(columns.FormattableColumn[int]):
-    """An amount in ppm, shown as pCPUs; it is sorted by the amount."""
+    """An amount in ppm, shown as pCPUs; a table sorts by the ppm."""
 
     def human_readable(self) -> str:
         return reservation.decimal(self._value)

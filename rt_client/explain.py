@@ -24,7 +24,7 @@ _COLUMNS = ('Where', 'Room', 'Reason')
 
 
 class Explain(base.Lister):
-    """Say why no host takes a server, and which rule of each host says no"""
+    """Say why no host takes a server, with the rule that refuses it"""
 
     need_sort_by_cliff = True
 

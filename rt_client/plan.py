@@ -52,8 +52,8 @@ class Plan(command.ShowOne):
             help='What enforces the reservation (default: %(default)s)')
         parser.add_argument(
             '--tick-us', metavar='<us>', type=int, default=0,
-            help='How often that kernel charges run time; 0: by a timer '
-                 '(default: %(default)s)')
+            help='Interval in which the kernel charges run time; 0 if a '
+                 'timer charges run time (default: %(default)s)')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace

@@ -41,7 +41,7 @@ _NUMBERS: tuple[tuple[str, str, str, Callable[[report.Report], float]],
 
 
 def families(path: str) -> Iterator[exposition.Family]:
-    """Yields the metrics of nova-compute; without a report, only one.
+    """Yields the metrics of nova-compute; without a report, only one metric.
 
     :param path: the file of the report; '' for no metrics
     """

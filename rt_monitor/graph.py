@@ -53,8 +53,8 @@ class Graph:
         servers lose to their present neighbours, and at worst; None where no
         server saturates, and where some exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
-        requests, by UUID; where there are any, no number that needs all
-        requests is computed
+        requests, by UUID; if there are any, the numbers that need all requests
+        are not computed
     """
 
     vertices: Mapping[str, Vertex]

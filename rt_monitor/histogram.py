@@ -145,7 +145,7 @@ class Histogram:
         return (floors[bucket] + floors[bucket + 1]) / 2
 
     def cumulative(self, bounds_s: tuple[float, ...] = BOUNDS) -> list[int]:
-        """Returns how many times are within each bound, up to one bucket."""
+        """Counts the times within each bound; one bucket may be wrong."""
         within, reached, begin = _within(bounds_s), self._reached, self._begin
         below = bisect.bisect_right(within, begin)
         above = bisect.bisect_left(within, begin + len(reached))

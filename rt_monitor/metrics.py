@@ -129,7 +129,7 @@ def _sums(snapshot: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     emulator = exposition.Family(
         f'{_SERVER}emulator_cpu_seconds_total', 'counter',
         'CPU time of the emulator, I/O, vhost and KVM threads of the server, '
-        'which run beside its vCPUs.')
+        'which are not vCPUs.')
     for uuid, usage in snapshot.usages.items():
         if usage.emulator_ns is not None:
             emulator.add(usage.emulator_ns / _NS, _labels(uuid))

@@ -23,7 +23,7 @@ def by_number(values: libbpf.Map) -> dict[int, bytes]:
 
 
 def key(number: int) -> bytes:
-    """Returns the key for a number of an array."""
+    """Returns the key of the entry of an array with this number."""
     return _INDEX.pack(number)
 
 

@@ -86,7 +86,7 @@ class Scheduler(objects.ProgramSource):
 
     def read(self, register: monitor_servers.Register
              ) -> dict[str, ServerUsage]:
-        """Returns all servers by UUID, and ``other`` if there are others."""
+        """Returns the usage by server UUID, and of ``other`` servers."""
         self._flush()
         self.object.walk('iter/task')
         arrays = {name: objects.by_number(values)

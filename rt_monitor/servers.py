@@ -161,7 +161,7 @@ class Register:
 
     @property
     def shown(self) -> dict[str, Place]:
-        """The places of all servers, and of ``other`` if there are others."""
+        """The places of all servers; those beyond the bounds as ``other``."""
         if not self.beyond:
             return self.places
         return {**self.places, OTHER_NAME: Place(OTHER, {WHOLE: OTHER})}

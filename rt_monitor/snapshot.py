@@ -68,8 +68,8 @@ class Snapshot:
         server start again, for example because its vCPUs change
     :ivar missed_switches: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
-    :ivar network: how many transactions of all servers are not told apart;
-        None without the sources of transactions
+    :ivar network: the numbers of transactions that are not counted in full, of
+        all servers; None without the sources of transactions
     :ivar datagrams: datagrams of servers with network interfaces, by UUID
     :ivar energy_uj: energy by UUID, power.HOST and power.IDLE; empty without
         meters

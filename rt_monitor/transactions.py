@@ -117,8 +117,8 @@ class ServerTransactions:
         in the role of the server
     :ivar first: the times from the arrival of a request to the first byte of
         its answer, in the role of the server
-    :ivar sums: all transactions by role, whether they have an edge or not;
-        empty: all transactions have one
+    :ivar sums: all transactions by role, with and without an edge; empty if
+        all transactions have an edge
     """
 
     edges: Mapping[Peer, Edge] = dataclasses.field(default_factory=dict)
@@ -136,7 +136,7 @@ class ServerTransactions:
 
     @property
     def peers(self) -> Mapping[Peer, Edge]:
-        """The edges and, if there are others, a peer for all of them."""
+        """The edges, and one peer for all transactions without an edge."""
         peers = dict(self.edges)
         for role, whole in self.sums.items() if self.stats.beyond else ():
             known = sum((edge for peer, edge in self.edges.items()

@@ -31,8 +31,8 @@ class Counts:
     :ivar starved: the time in which a task could have run, none did, and the
         lane had no budget
     :ivar lost: the time in which a task could have run, none did, and the lane
-        had budget.  A task that waits for another task of the same lane does
-        not add to it.
+        had budget.  The time in which a task waits for another task of the
+        same lane is not lost time.
     :ivar first: when a task was first seen, by the scheduler's clock
     :ivar last: when a task was last seen; 0: never
     """

@@ -52,7 +52,7 @@ class Limits:
     most: float
 
     def runtime_us(self, wanted_us: float, period_us: int) -> int:
-        """Returns the runtime within the limits that is nearest."""
+        """Returns the nearest runtime within the limits."""
         return round(min(max(wanted_us, self.least * period_us),
                          self.most * period_us))
 

@@ -101,7 +101,8 @@ class Bursts:
     def take(self, order: spin.Order) -> float | None:
         """Takes a whole burst, which measures how much is available.
 
-        :returns: what was available before, if that has changed, in CPUs
+        :returns: the previous estimate of the available CPUs, if the new
+            estimate differs; otherwise None
         :raises ProbeError: when a burst is not permitted
         """
         trace, now = self._run(order)

@@ -20,7 +20,7 @@ class Machine:
 
     :ivar stolen_ns: time that the hypervisor gave to others while this
         machine wanted to run
-    :ivar certain: whether such time is known to be reported
+    :ivar certain: whether the hypervisor is known to report such time
     """
 
     busy_ns: int

@@ -40,7 +40,7 @@ def paths(process: str = 'self', root: str = '') -> dict[str, str]:
 
 
 def _mounts(root: str) -> Iterator[tuple[str, str, str]]:
-    """Yields each controller, the mounted part of its tree, and the place."""
+    """Yields each controller, the mounted part of its tree, the directory."""
     with open(f'{root}/proc/self/mountinfo', encoding='utf-8',
               errors='replace') as file:
         for line in file:

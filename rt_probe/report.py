@@ -28,7 +28,8 @@ class Report(NamedTuple):
     :ivar age_s: the age of the estimate, or of the upper bound
     :ivar source: the source which shows that all CPU time was wanted
     :ivar reason: why the probe knows no better estimate
-    :ivar changed_from: what was available before, if that has just changed
+    :ivar changed_from: the previous value of *available*, if the value has
+        just changed
     :ivar absent: why a source is absent, by the name of the source
     """
 

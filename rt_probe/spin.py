@@ -280,7 +280,7 @@ def _checked(order: Order, used: int, wall: int) -> bool:
 
 def _stop(order: Order, seen_gaps: list[gaps.Gap], used: int, own: int,
           parent: int) -> str | None:
-    """Returns why to stop after a gap.
+    """Returns why the burst should stop after a gap.
 
     :returns: '' when the gaps give an estimate; None: go on
     """

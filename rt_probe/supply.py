@@ -102,7 +102,8 @@ class Window:
     def add(self, step: Supply) -> float | None:
         """Adds a step.
 
-        :returns: what was available before, if that has changed, in CPUs
+        :returns: the previous estimate of the available CPUs, if the new
+            estimate differs; otherwise None
         """
         before = self._known
         changed = False

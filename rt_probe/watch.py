@@ -145,7 +145,7 @@ class Watch:
 
     def _step(self, before: sources.Sample, after: sources.Sample,
               needed: int) -> evidence.Step:
-        """Judges a step with the steps before that wanted all CPU time."""
+        """Judges a step together with the busy steps just before the step."""
         begun = self._closer.begun
         step = evidence.step(before, after, self.period_ns, needed,
                              self._since, begun)
@@ -211,7 +211,7 @@ class Watch:
     def _burst(self, used: float, most: int) -> str:
         """Takes the bursts that are due.
 
-        :returns: why no burst is possible; '' if bursts are
+        :returns: why no burst is possible; '' if bursts are possible
         """
         assert self._sources is not None  # noqa: S101
         group = self._sources.group

@@ -48,7 +48,7 @@ def _in_first_namespaces(root: str) -> bool:
 def may_be_virtual(root: str = '') -> bool:
     """Returns whether a hypervisor may be below this machine.
 
-    Only the flags of an x86 CPU show that there is none.
+    Only the flags of an x86 CPU show that there is no hypervisor.
     """
     try:
         with open(f'{root}/proc/cpuinfo', encoding='utf-8',

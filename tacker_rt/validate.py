@@ -184,7 +184,7 @@ def _check_policies(package: csar.Package, templates: Mapping[str, Any],
                     problems: list[problem.Problem]) -> None:
     """Checks that the types of our policies are imported.
 
-    tosca-parser fails without naming the policy if they are not.
+    If a type is not imported, tosca-parser fails without naming the policy.
     """
     if any(target.endswith(typefiles.POLICIES)
            for template in templates.values()

@@ -2,6 +2,6 @@
 
 """The code that the commands of all packages share.
 
-The parser, the output formats, the exit statuses, and the sentence about a
-package that is not installed.  No command lives here.
+This package has the parser, the output formats, the exit statuses, and the
+sentence about a package that is not installed.  No command lives here.
 """

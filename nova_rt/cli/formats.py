@@ -39,7 +39,7 @@ def add_option(parser: argparse.ArgumentParser, lists: bool = False,
                known: tuple[str, ...] = STRUCTURED) -> None:
     """Adds ``-f``, and ``--json``, an older name of ``-f json``.
 
-    :param known: the formats beside the tables
+    :param known: the formats of the command, without the formats of tables
     :param lists: whether the command also has a table, so that ``-c`` can
         choose columns
     """
@@ -61,7 +61,7 @@ def show(args: argparse.Namespace, text: Callable[[], str],
     """Prints a result in the format that was asked for.
 
     :param as_json: returns the JSON text
-    :param table: for commands whose ``add_option`` had *lists*
+    :param table: the table, if the command has one (*lists* of add_option)
     :raises InvalidConfiguration: when the table lacks a column of ``-c``
     """
     name = args.format
@@ -79,7 +79,7 @@ def show(args: argparse.Namespace, text: Callable[[], str],
 
 
 def choose(table: Table, names: Sequence[str]) -> Table:
-    """Returns the columns with these names, in this order; () for all.
+    """Returns the columns with these names, in this order; all for ().
 
     :raises InvalidConfiguration: when there is no such column
     """

@@ -18,7 +18,7 @@ def fit(state: cpus.CpuBandwidth, present: Sequence[int],
         old: reservation.Reservation, wanted: reservation.Reservation,
         policy: cpus.Policy, stays: bool = False, both: bool = False
         ) -> tuple[int, ...] | None:
-    """Chooses the pCPU of each vCPU, the present one where it has room.
+    """Chooses the pCPU of each vCPU: the present one if it has room.
 
     :param state: the host, with *old* counted on each of *present*
     :param old: as the kernel has it; see ``rules.division``

@@ -24,8 +24,8 @@ _DEDICATED = 'a CPU reservation needs shared pCPUs, not dedicated ones'
 _REALTIME = ("Nova's real-time vCPUs run outside of any CPU reservation, and "
              'a vCPU with a reservation runs in real time without the key')
 _PMEM = 'persistent memory was not tried with a CPU reservation'
-_ISOLATE = ('Nova isolates the emulator only of a server with dedicated '
-            'pCPUs, because the emulator gets a dedicated pCPU, too')
+_ISOLATE = ('Nova isolates an emulator only if its server has dedicated '
+            'pCPUs, because the emulator then gets a dedicated pCPU, too')
 _ISOLATE_ADVICE = (
     'use the value share, or give some of the vCPUs dedicated pCPUs '
     '(hw:cpu_policy=mixed and hw:cpu_dedicated_mask), or remove this key: the '
@@ -56,9 +56,10 @@ def check(extra_specs: Mapping[str, Any],
           image_properties: Mapping[str, Any] | None = None) -> None:
     """Refuses a flavor or an image that conflicts with a reservation.
 
-    :param image_properties: values of IMAGE_PROPERTIES; a value of None counts
-        as not set; None if the image is not known, as an unknown image may
-        have what the flavor needs
+    :param image_properties: values of IMAGE_PROPERTIES; a property with the
+        value None counts as not set.  Instead of the values, None means that
+        the image is not known; an unknown image may have all that the flavor
+        needs
     :raises InvalidReservation: when a key conflicts; the message names the
         first key that does
     """

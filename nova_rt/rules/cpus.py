@@ -9,7 +9,8 @@ or its first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
 the kernel runs servers by fixed priorities, the kernel must also be able to
 give each server on a pCPU its runtime in each period.  On such a host the
 amounts and the servers of a state are those that the kernel has: claims count
-divided (see ``rules.division``), and a request may be divided to fit.
+with their divided reservations (see ``rules.division``), and a request may be
+divided to fit.
 """
 
 import collections
@@ -176,7 +177,7 @@ class CpuBandwidth:
 
 
 def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
-    """Returns the largest used ppm of a pCPU that leave room for *wanted*.
+    """Returns how many ppm of a pCPU may be used so that *wanted* still fits.
 
     :returns: -1 if no pCPU can have room
     """
@@ -224,8 +225,9 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
 
     If the threads of a core count together, any choice among the returned
     pCPUs stays within the cap of each core.  The result has only as many pCPUs
-    of a core as the core has room for.  The ppm of such a pCPU count the pCPUs
-    of the core that are listed before.
+    of a core as the core has room for.  In this case, the ppm of a pCPU are
+    those of its core, as if the pCPUs of the core that come before in the
+    result were also taken.
     """
     limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
@@ -242,7 +244,7 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
 def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
              pairs: Iterable[tuple[int, int]]
              ) -> Iterator[tuple[int, int]]:
-    """Yields *pairs*, for each core as many as the core has room for."""
+    """Yields at most as many *pairs* of each core as the core has room for."""
     core_of = dict(zip(state.cpus, state.cores, strict=True))
     sums = _sums(state)
     for cpu, _ in sorted(pairs, key=lambda pair: (pair[1], pair[0])):

@@ -31,8 +31,9 @@ def divided(wanted: reservation.Reservation, divisor: int
             ) -> reservation.Reservation:
     """Returns the reservation that a kernel gets instead of *wanted*.
 
-    In *divisor* of the shorter periods, which last no longer than the period
-    of *wanted*, the server gets at least the runtime of *wanted*.
+    The shorter period, *divisor* times in a row, lasts no longer than the
+    period of *wanted*.  In this time, the server gets at least the runtime of
+    *wanted*.
     """
     if divisor == 1:
         return wanted
@@ -72,9 +73,9 @@ def best(rule: schedulability.FixedPriorities,
          beside: Sequence[Sequence[reservation.Reservation]]) -> int:
     """Returns the divisor that leaves most room for more servers.
 
-    With this divisor, the server that comes closest to the end of its period
-    has the largest part of its period left.  Among equal divisors, the first
-    one is chosen.
+    For each divisor, the server that comes closest to the end of its period
+    decides.  The divisor that leaves this server the largest part of its
+    period is chosen.  Among equal divisors, the first one is chosen.
 
     :param candidates: divisors; 1 is chosen if none of them fits
     :param beside: the servers on each pCPU that the new server gets

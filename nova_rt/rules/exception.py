@@ -84,7 +84,7 @@ class UnsupportedNova(RTError):
 
 
 class KernelError(RTError):
-    """The kernel refuses a budget or holds another one than was written."""
+    """The kernel refuses a budget, or holds another than the written one."""
 
     msg_fmt = 'Kernel interface %(interface)s, group %(group)s: %(reason)s.'
 

@@ -99,9 +99,9 @@ class Stranger:
 class HostMap:
     """The state of a host and the name of its packing policy.
 
-    :ivar strangers: the guests that *state* counts beside claims
+    :ivar strangers: the guests that *state* counts in addition to claims
     :ivar release: the version of nova-rt that published the map, for people;
-        '' where that version did not say
+        '' if that version published no release
     :ivar interface: the kernel interface by which the host enforces
         reservations; '' if there is none
     :ivar reason: why the host takes no reservations; '' if it takes them

@@ -4,7 +4,7 @@
 
 #: Key in the metadata of a server in Nova; its value is the VNF of the server.
 VNF_KEY = 'tacker_rt.vnf'
-#: XML namespace of the element that libvirt keeps beside Nova's own metadata.
+#: XML namespace of the element that nova-rt adds to Nova's own metadata.
 NAMESPACE = 'urn:nova-rt:server:1'
 #: XML namespace of the mark of a guest that Nova's database does not have.
 UNKNOWN = 'urn:nova-rt:unknown:1'

@@ -45,7 +45,7 @@ class Report:
     """The reservations of a host, as its nova-compute counts them.
 
     :ivar at: when the report was written, in seconds since the epoch
-    :ivar version: of nova-rt
+    :ivar version: the version of nova-rt
     :ivar interface: the name of the kernel interface; '' without one
     :ivar reason: why the host offers nothing; '' if it offers something
     :ivar offered: the ppm that all reservations together may have

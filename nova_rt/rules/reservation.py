@@ -328,7 +328,7 @@ def _exact(bandwidth: int) -> str:
 class _Ceiling:
     """The largest bandwidth that a hint may ask for.
 
-    :ivar bandwidth: in ppm of a pCPU; 0 if hints are refused
+    :ivar bandwidth: the bandwidth in ppm of a pCPU; 0 if hints are refused
     :ivar rule: why hints are refused, or which limit *bandwidth* is
     """
 
@@ -368,7 +368,7 @@ def _ceiling(extra_specs: Mapping[str, Any],
 def hint_share(value: Any) -> int:
     """Returns how much hints may ask for on a flavor, in ppm of a pCPU.
 
-    :param value: of HINT_SHARE_KEY
+    :param value: the value of HINT_SHARE_KEY
     :raises InvalidReservation: when *value* is not a decimal from 0 to 1
     """
     if not isinstance(value, str) or not re.fullmatch(SHARE_PATTERN, value):

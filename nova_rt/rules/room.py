@@ -19,9 +19,9 @@ def count(state: cpus.CpuBandwidth, vcpus: int,
     """Returns how many servers fit, one after the other.
 
     The result holds for the packing policy worst_fit; with another policy
-    fewer servers may fit, as their vCPUs need pCPUs of their own.
+    fewer servers may fit, because each vCPU of a server needs another pCPU.
 
-    :param vcpus: of each server
+    :param vcpus: the number of vCPUs of each server
     :param wanted: the reservation of each vCPU
     """
     if vcpus < 1 or not cpus.fits(state, vcpus, wanted):

@@ -46,7 +46,7 @@ def dedicated(extra_specs: Mapping[str, Any], vcpus: int) -> frozenset[int]:
 
 def placement_amounts(extra_specs: Mapping[str, Any], vcpus: int
                       ) -> dict[str, int]:
-    """Returns the VCPU and PCPU that Nova asks of Placement.
+    """Returns how much VCPU and PCPU Nova requests from Placement.
 
     :param vcpus: the number of vCPUs of the flavor
     :raises InvalidReservation: when a mask is bad

@@ -4,8 +4,8 @@
 
 An event is one line at level INFO of the logger ``nova_rt.services.events``:
 its name and its fields, as ``key=value``.  Formatters of oslo.log that write
-JSON have the same fields as ``extra.rt_event``.  The texts for people are
-logged beside the events, by the modules that decide.
+JSON have the same fields as ``extra.rt_event``.  The modules that decide also
+log texts for people.
 """
 
 import collections
@@ -32,7 +32,7 @@ class Event:
     """A decision.
 
     :ivar services: the services that log the event
-    :ivar fields: the fields beside those of the request
+    :ivar fields: the fields in addition to those of the request
     """
 
     name: str
@@ -58,7 +58,7 @@ EVENTS = (ADMITTED, REFUSED, APPLIED, MISSED, CORRECTED, CHANGED, MOVED,
 #: Who refused a reservation.
 API, SCHEDULER, PLACEMENT, COMPUTE = BY = (
     'api', 'scheduler', 'placement', 'compute')
-#: Reasons beside report.REASONS.
+#: Reasons in addition to report.REASONS.
 POLICY, QUOTA, TOGETHER = MORE_REASONS = 'policy', 'quota', 'together'
 #: What nova-compute did with a guest that lacks its reservation.
 ENDED, RUNS = THEN = 'ended', 'runs'
@@ -125,7 +125,8 @@ def missed(server: str, then: str, detail: str) -> None:
 def corrected(server: str, claim: Claim | None) -> None:
     """Logs that an audit corrected the kernel.
 
-    :param claim: what the kernel got; None if it gave a budget back
+    :param claim: the claim that the kernel got; None if a budget was taken
+        back
     """
     fields = _of_claim(claim) if claim else dict.fromkeys(_CLAIM, '')
     _tell(CORRECTED, {name: fields[name] for name in CORRECTED.fields}

@@ -5,8 +5,8 @@
 Nova may change internal methods that out-of-tree drivers use.  The tables
 below list each method of Nova that nova-rt overrides or calls, with the
 parameters that the method has in the tested releases.  If a method has other
-parameters, nova-compute does not start and logs the reason.  So it cannot make
-wrong reservations.
+parameters, nova-compute does not start and logs the reason.  So nova-compute
+cannot make wrong reservations.
 """
 
 from collections.abc import Iterable

@@ -19,7 +19,7 @@ from paper import workload as rt_workload
 from rt_models.colocation import summary
 
 LATENCY = 'latency'
-HEADER = ('Probe', 'n', 'Mean us', 'p99 us', 'CV of p99', 'of without')
+HEADER = ('Probe', 'n', 'Mean us', 'p99 us', 'CV of p99', 'to no probe')
 WITHOUT = 'without'
 #: The arguments of rt-probe, by the names of the ways.
 MODES = {WITHOUT: None, 'passive': (), 'bursts': ('--burst', 'idle')}

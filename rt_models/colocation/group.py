@@ -113,7 +113,7 @@ def up(name: str, cpus: tuple[int, ...],
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None or os.geteuid() != 0:
         raise exception.CannotMeasure(
-            what='this host', reason='this takes root and the cgroup '
+            what='this host', reason='this needs root and the cgroup '
             'controller cpu')
     trees = [pathlib.Path(hierarchy.mount, name)]
     if hierarchy.controller:

@@ -110,7 +110,7 @@ class _Client:
         connected.send(request)
 
     def read(self) -> int:
-        """Reads from the connection and returns how many answers ended: 0, 1.
+        """Reads from the connection; returns how many answers ended: 0 or 1.
 
         :raises ConnectionError: when the answer is not HTTP 200 with a
             Content-Length

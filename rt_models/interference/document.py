@@ -60,9 +60,10 @@ class _Quantity:
             return f'{yamlfile.shown(value)} is not a number'
         if self.least is None:
             return '' if 0 < value <= self.most else (
-                f'{value} is not above 0 and at most {self.most:g}')
+                f'{value} is not in the range above 0 up to {self.most:g}')
         return '' if self.least <= value <= self.most else (
-            f'{value} is not from {self.least:g} to {self.most:g}')
+            f'{value} is not in the range from {self.least:g} to '
+            f'{self.most:g}')
 
 
 _MISSING = object()
@@ -239,7 +240,7 @@ class _Reader:
             return value
         raise self._bad(
             where, 'the key is missing' if value is _MISSING
-            else f'{yamlfile.shown(value)} is not a whole number from 1 on',
+            else f'{yamlfile.shown(value)} is not a whole number of 1 or more',
             'give the number of runs, for example 5')
 
     def _mapping(self, *path: str) -> Mapping[Any, Any]:

@@ -96,7 +96,7 @@ class ResponseTime:
     # 1 / (1 - utilisation).
 
     def _first_within(self, time: float) -> float:
-        """Counts the arrival that starts the first window, if in time."""
+        """Counts the first arrival of the window, if it is served in time."""
         work = self._supply(np.array([time]))
         return float(numeric.erlang(work, 1)[0, 0])
 

@@ -117,8 +117,9 @@ class Kernel:
         """Returns how late a request may end, whatever else the pCPU runs.
 
         The answer holds if nova-rt admitted all reservations on the pCPU.
-        Under EDF that charges at ticks, the pCPU has at most NEIGHBOURS other
-        reservations.  The proofs are in doc/source/model/company.rst.
+        With EDF charged at ticks, the answer holds for at most NEIGHBOURS
+        other reservations on the pCPU.  The proofs are in
+        doc/source/model/company.rst.
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:

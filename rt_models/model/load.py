@@ -36,7 +36,7 @@ class Load:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Network:
-    """The way to the server and back.
+    """The network between a client and the server.
 
     :param delay_us: delta, the delay in one direction; it counts twice
     :param rate_hz: nu, the requests per second that the narrowest link passes

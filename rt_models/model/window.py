@@ -80,7 +80,7 @@ class Window:
 
     def _solve(self, size: int, budget: float
                ) -> tuple[numeric.Floats, numeric.Floats]:
-        """Returns points of the budget, each twice the last, and their p."""
+        """Returns budgets, each twice the one before, and the p of each."""
         levels = max(1, math.ceil(math.log2(
             budget / (_STEPS * _FIRST_STEP) + 1)))
         length = budget / (_STEPS * (2 ** levels - 1))

@@ -145,7 +145,7 @@ def _size(question: PinningQuestion, placement: rules.CpuPlacement,
     wanted = core_ratio.RANGES[question.app_class]
     least = -(-wanted.low * host.pcpus // 100)
     advice = ('' if core_ratio.percent(vcpus, host.pcpus) >= wanted.low else
-              f'give the server {least} vCPUs, or take smaller hosts')
+              f'give the server {least} vCPUs, or use smaller hosts')
     return HostSize(host, fits, vcpus / host.pcpus, advice, notes)
 
 

@@ -34,8 +34,8 @@ class PinningRule:
 
 
 SMALL = PinningRule(
-    'small-container', 'A container of one or two cores must not be left to '
-    'share all cores of a host.', PAPER.format(1))
+    'small-container', 'A container of one or two cores must not share '
+    'all cores of a host.', PAPER.format(1))
 PINNED_CONTAINER = PinningRule(
     'cpu-pinned-container', 'A CPU-bound workload has the least overhead in '
     'a container with CPUs of its own.', PAPER.format(2))
@@ -61,7 +61,7 @@ NO_QUOTA = PinningRule(
     _UPSTREAM)
 HEADROOM = PinningRule(
     'emulator-threads', 'Leave CPU time for the threads of the hypervisor, '
-    'beside the vCPU threads.', 'cocoon issue 203')
+    'in addition to the vCPU threads.', 'cocoon issue 203')
 
 ALL = (SMALL, PINNED_CONTAINER, VM_UNPINNED, PINNED_IO, IO_NESTED, RANGES,
        NOT_SHARED, NO_QUOTA, HEADROOM)

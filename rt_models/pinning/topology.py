@@ -36,7 +36,7 @@ class CPU:
 class Host:
     """The pCPUs of a host.
 
-    :ivar name: how the host was given
+    :ivar name: the name that the user gave for the host
     :ivar known: whether more than the number of pCPUs is known
     """
 
@@ -77,7 +77,7 @@ class Host:
 
     @property
     def in_socket(self) -> int:
-        """The most pCPUs of one socket."""
+        """The largest number of pCPUs in one socket."""
         return max(self._groups(lambda cpu: cpu.socket).values())
 
     @property

@@ -43,9 +43,9 @@ def register(actions: 'argparse._SubParsersAction[Any]') -> None:
                         'write')
     parser.add_argument(
         '--reservation', metavar='RUNTIME/PERIOD',
-        help='give each function this reservation, in us, and measure its '
-             'throughput under it (default: no reservation; measure the work '
-             'per second of CPU time)')
+        help='give each function this reservation, in us, and measure '
+             'the throughput with this reservation (default: no reservation; '
+             'measure the work per second of CPU time)')
     last = max(os.sched_getaffinity(0))
     parser.add_argument(
         '--cpus', nargs=2, type=_cpu, default=(last, last),

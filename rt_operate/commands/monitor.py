@@ -34,7 +34,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'monitor', help='the older name of top --once, for one release',
         description='The same as nova-rt top --once --seconds 5.  The name '
-                    'ends with the next release.', epilog=EPILOG)
+                    'will be removed in the next release.', epilog=EPILOG)
     _add_options(parser, 5.0)
     parser.set_defaults(run=run_monitor, rounds=1)
 
@@ -107,7 +107,7 @@ def _rounds(text: str) -> int:
 
 def run_monitor(args: argparse.Namespace) -> int:
     """Runs ``nova-rt monitor`` and returns its exit status."""
-    print('nova-rt: the name monitor ends with the next release; run nova-rt '
+    print('nova-rt: the next release will not have "monitor"; run nova-rt '
           'top --once', file=sys.stderr)
     return run(args)
 

@@ -105,7 +105,7 @@ def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks',
               running: Iterable[int]) -> Given:
     """Takes back the budgets of groups in which no guest runs.
 
-    :param running: the keepers of the guests that run, as libvirt says
+    :param running: the keepers of the guests that run, according to libvirt
     :raises KernelError: when the kernel refuses
     """
     top = tasks.partition(interface.controller)

@@ -21,8 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              '(default: %(default)s)')
     parser.add_argument(
         '--tick-us', type=int, metavar='US',
-        help='how often that kernel charges run time; 0 means by a timer, '
-             'without ticks (default: as on this host)')
+        help='the interval in which the kernel charges run time; 0 if a '
+             'timer charges run time, without ticks '
+             '(default: as on this host)')
 
 
 def kernel(args: argparse.Namespace) -> tuple[rt_kernel.Kernel, str]:

@@ -53,7 +53,8 @@ class Stage(abc.ABC):
                 seconds: float = busy.LIFETIME_SECONDS) -> busy.Busy:
         """Starts a busy process outside of all groups of the stage.
 
-        :param cpus: the pCPUs it may run on; the first pCPU if empty
+        :param cpus: the pCPUs that the process may run on; the first pCPU if
+            empty
         """
         started = busy.Busy(set(cpus) or {self.cpus[0]}, seconds)
         self._outside.append(started)

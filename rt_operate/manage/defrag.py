@@ -114,7 +114,7 @@ def plan(host: Host, request: Request) -> Outcome:
 
 def largest(host: Host, vcpus: int, period_us: int, max_moves: int
             ) -> Outcome:
-    """Returns the plan for the largest share for which there is one.
+    """Returns the plan for the largest share that fits after some moves.
 
     The share is a multiple of 0.01 of a pCPU.
 

@@ -24,8 +24,8 @@ class Holding:
     A server whose resize is not confirmed has two holdings: the new one, and
     the old one, which a revert would need.
 
-    :ivar consumer: whose allocation pays for the holding: the server, or for
-        the old holding the migration
+    :ivar consumer: the consumer in Placement whose allocation covers the
+        holding: the server, or the migration for the old holding
     :ivar wanted: the reservation by flavor and hints; None without one
     :ivar claims: normally one claim, or none without a reservation
     :ivar providers: the resource providers that the claims name
@@ -176,7 +176,7 @@ class Difference:
     :ivar found: the current value
     :ivar wanted: the expected value
     :ivar remedy: what to do
-    :ivar repair: the change that ``heal`` makes; None if it cannot help
+    :ivar repair: the change that ``heal`` makes; None if ``heal`` cannot help
     """
 
     kind: str

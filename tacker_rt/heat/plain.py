@@ -158,7 +158,7 @@ class _Reader:
         return self.plain(value, f'{where}.{key}')
 
     def _referred(self, value: Any) -> Any:
-        """Returns a text that is a reference as a reference."""
+        """Replaces a text that stands for a reference by the reference."""
         match = isinstance(value, str) and _REFERENCE.fullmatch(value)
         return {match[1]: match[2]} if match and match[2] in self.names else (
             value)

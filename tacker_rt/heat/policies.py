@@ -5,8 +5,8 @@
 heat-translator makes a resource of each policy, in the order of the template.
 Few of these resources can see other resources: after a scaling policy, the
 server of a VDU is in a nested template.  Therefore our policies make no
-resource.  They register with the node templates when they are made, before any
-property of a resource is handled.
+resource.  Our policies register with the node templates when they are made,
+before any property of a resource is handled.
 """
 
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ _MAP_MERGE = '2016-10-14'
 
 
 def function(value: Any) -> str | None:
-    """Returns the name of the function if a value is one, else None."""
+    """Returns the name of the function that a value calls, or None."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     name, = value
@@ -57,9 +57,9 @@ def is_guard(resource: Any) -> bool:
 
 
 def flavor_uses(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yields each ``{get_param: [nfv, VDU, name, computeFlavourId]}``.
+    """Yields the names of VDUs whose flavors are used, with the mappings.
 
-    Before each mapping stands the name in it.
+    A mapping is ``{get_param: [nfv, VDU, name, computeFlavourId]}``.
     """
     if isinstance(value, dict):
         path = value.get('get_param')

@@ -126,7 +126,7 @@ def check_absent(package: csar.Package, vdus: Vdus,
                  problems: list[problem.Problem]) -> None:
     """Checks that a package without templates for Heat reserves nothing.
 
-    Only heat-translator would read its reservations.
+    Only heat-translator would read the reservations of such a package.
     """
     words = {word for member in package.members
              for word in member.lower().split('/')[:-1]}

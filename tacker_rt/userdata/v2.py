@@ -149,7 +149,7 @@ def _reserve(fields: Json, vnfd_id: str, wishes: _Asked, flavour: str,
              inst: Json, tmp_csar_dir: str, numbered: bool = False) -> Json:
     """Adds reservations to the template of *fields*, if there is one.
 
-    Without a template in *fields* the stack keeps its own.
+    Without a template in *fields*, the stack keeps its own template.
     """
     if 'template' not in fields:
         return fields

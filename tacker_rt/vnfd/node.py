@@ -121,7 +121,7 @@ def check(part: topology.Part, hints: Hints, node: Node,
     """Checks the rules that concern a VDU as a whole.
 
     :param said: the statements from which *hints* are made, the strongest
-        first; problems are reported at its place
+        first; problems are reported at the place of the strongest
     """
     conflicts.check_specs(part)
     carried = next((statement for statement in said if statement.carrier),

@@ -6,8 +6,8 @@ A process in a PID namespace of its own does not see the tasks of other
 namespaces in the task lists of groups, so that a busy group looks idle.  For a
 process in a cgroup namespace of its own, the paths in /proc match no mount.
 The checks test what the process sees, and do not compare the numbers of
-namespaces: another namespace may show the same, and the host may hide its
-tasks without a namespace.
+namespaces: another namespace may show the same tasks and groups, and the host
+may hide its tasks without a namespace.
 """
 
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ _ADVICE = 'containers: mount /sys/fs/cgroup of the host as a volume'
 
 
 def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
-    """Yields the controller ('' for v2) and KTHREADD's group there."""
+    """Yields each controller ('' for v2), and the group of KTHREADD in it."""
     text = host.read(f'/proc/{KTHREADD}/task/{KTHREADD}/cgroup')
     groups: dict[str, str] = {}
     for line in text.splitlines():
@@ -142,10 +142,10 @@ def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(host: host_files.Host) -> dict[str, tuple[str, str]]:
-    """Returns (mount point, group there) by v1 controller, '' for v2.
+    """Returns (mount point, mounted group) by v1 controller; '' for v2.
 
-    The function uses the first mount point, and the group that was mounted
-    there last.
+    If a controller has several mount points, the first one counts.  If several
+    groups were mounted at this point, the last one counts.
     """
     mounts: dict[str, tuple[str, str]] = {}
     for line in host.read(MOUNTINFO).splitlines():

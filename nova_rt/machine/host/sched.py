@@ -100,7 +100,7 @@ def call(name: str, thread: int, *arguments: object) -> None:
 
 @functools.cache
 def _function(name: str) -> Callable[..., int]:
-    """Returns a function of the C library, or its syscall(2) instead.
+    """Returns a function of the C library, or one that uses syscall(2).
 
     :raises OSError: ENOSYS when neither is known
     """

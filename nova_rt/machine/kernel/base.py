@@ -73,7 +73,7 @@ class GroupState:
 class Capacity:
     """The capacity of the kernel for reservations.
 
-    :ivar ppm: of each pCPU, before ``[nova_rt] cpu_cap``
+    :ivar ppm: the ppm of each pCPU, before ``[nova_rt] cpu_cap``
     :ivar tick_us: the tick at which CPU time is charged; 0 if it is charged
         exactly
     :ivar fixed_priorities: True if servers run by priorities, not by EDF
@@ -108,9 +108,9 @@ class KernelInterface(abc.ABC):
     label: str = 'Plug-in'
     #: the file of a group that holds its runtime
     file: str
-    #: the files that the interface writes beside those that machine.privsep
-    #: knows: names of files of the controller cpu, and regular expressions
-    #: of their values
+    #: the files that the interface writes in addition to those that
+    #: machine.privsep knows: names of files of the controller cpu, and regular
+    #: expressions of their values
     writes: Mapping[str, str] = {}
     #: the shortest runtime and the shortest period that the kernel accepts,
     #: in us

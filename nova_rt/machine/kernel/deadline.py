@@ -66,8 +66,8 @@ class Admission:
     and neither isolated nor in a partition of cgroup v2.
 
     :param mount: the mount point of the hierarchy of the controller cpu
-    :param read_server: returns, for (server, CPU, name), the number in that
-        file of /sys/kernel/debug/sched, which only root may read
+    :param read_server: a function of (server, CPU, name) that returns the
+        number in a file of /sys/kernel/debug/sched, which only root may read
     """
 
     def __init__(self, fs: cgroup.CgroupFS, mount: str,

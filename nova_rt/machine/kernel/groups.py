@@ -97,7 +97,7 @@ class Groups:
                 if group.path.startswith(prefix)]
 
     def charged(self, path: str) -> list[Group]:
-        """Returns the groups whose budgets are part of that of *path*."""
+        """Returns the groups whose budgets are parts of *path*'s budget."""
         groups = []
         for child in self.children(path):
             if self._interface.inherits and not child.configured:

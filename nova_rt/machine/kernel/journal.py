@@ -22,14 +22,14 @@ class Cell(Protocol):
         """Writes *value* by one write."""
 
     def removes_runtime(self, old: Any, new: Any) -> bool:
-        """Checks if the step from *old* to *new* takes a whole budget."""
+        """Checks if the step from *old* to *new* takes a whole budget away."""
 
 
 class Journal:
     """Remembers for each write the value that it replaced.
 
-    :param watch: called before each write with the path, and with whether
-        the write takes a whole budget
+    :param watch: called before each write with the path, and with whether the
+        write takes a whole budget away
     """
 
     def __init__(self, watch: Callable[[str, bool], None]) -> None:

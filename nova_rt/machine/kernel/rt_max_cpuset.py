@@ -126,9 +126,10 @@ class RtMaxCpuset(rt_max.RtMax):
     def _bridge(self, journal: rt_journal.Journal, path: str) -> None:
         """Gives numbers to a group of all guests that somebody set to max.
 
-        While the kernel checks this write, it counts budgets for the group
-        only if they are directly below, and otherwise for the root group, a
-        second time.  So the groups in between have numbers meanwhile.  See
+        While the kernel checks this write, it counts for the group only the
+        budgets of the groups directly below.  It counts budgets further down
+        for the root group, a second time.  Therefore this method also gives
+        numbers to the groups in between during the write.  See
         __tg_compute_children_runtime() of the branch.
         """
         if rt_max.Max(self._fs, path).get() != rt_max.INHERITED:

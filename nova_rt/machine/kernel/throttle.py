@@ -63,7 +63,7 @@ def last_steps_us(runtime_us: int, period_us: int, tick_us: int) -> int:
 
     The server of the task is replenished, and then the task ends.
 
-    :returns: us; at most the time for timers from before this process
+    :returns: us; at most the time for timers that are older than this process
     """
     return min(standing_us(runtime_us, period_us, tick_us), _UNKNOWN_US)
 

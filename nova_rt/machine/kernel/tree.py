@@ -113,7 +113,7 @@ class TreeInterface(base.KernelInterface):
                 for depth in range(len(parts))]
 
     def _below(self, path: str) -> list[str]:
-        """Returns the groups whose budgets are part of that of *path*."""
+        """Returns the groups whose budgets are parts of *path*'s budget."""
         return self._fs.children(path)
 
     def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
@@ -413,7 +413,7 @@ class TreeInterface(base.KernelInterface):
         return watch if self.fragile else lambda path, removes: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
-        """Waits until tasks have ended that are about to end.
+        """Waits until the tasks that are about to end have ended.
 
         No list shows these tasks.  Without a budget the task stays in the run
         queue of its group until a reboot.  On cgroup v1 the kernel then keeps

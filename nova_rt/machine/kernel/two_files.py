@@ -106,7 +106,8 @@ def seed(put: Callable[[int], None], ppm: int) -> None:
     """Calls *put* with the largest share that SCHED_DEADLINE tasks leave.
 
     :param ppm: the share to begin with
-    :raises OSError: when they leave nothing, or when *put* fails otherwise
+    :raises OSError: when these tasks leave nothing, or when *put* fails for
+        another reason
     """
     for attempt in range(_SEED_TRIES):
         share = min(ppm, reservation.PPM) - attempt * _SERVER_PPM

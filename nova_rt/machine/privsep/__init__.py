@@ -295,7 +295,7 @@ def change_deadline(group: str, controller: str, thread: int, runtime_us: int,
     :param group: as for :func:`set_policy`
     :param path: the file cpuset.cpus of the group of the vCPU
     :param everywhere: the CPUs of the root domain, as the kernel writes them
-    :param cpus: what the cpuset has afterwards; after an error, the cpuset
+    :param cpus: the CPUs of the cpuset afterwards; after an error, the cpuset
         has its earlier CPUs
     :raises PermissionError: when *path* is another file
     :raises OSError: as for ``sched_setattr.start``; ESRCH also when the

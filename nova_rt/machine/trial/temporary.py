@@ -67,7 +67,7 @@ def confine(group: pathlib.Path, cpus: Iterable[int]) -> None:
 def end(group: pathlib.Path) -> None:
     """Kills all tasks of a group, and waits until they have ended.
 
-    Only afterwards may the group get another budget: tasks that are about to
+    The group may get another budget only afterwards: tasks that are about to
     end, and are no longer listed, need the present budget.
 
     :raises TimeoutError: when a task does not end

@@ -35,7 +35,7 @@ class Placed:
     within: tuple[frozenset[int], ...] = ()
 
     def after(self, move: 'Move') -> 'Placed':
-        """Returns the claim with a move made."""
+        """Returns the claim as it is after a move."""
         return dataclasses.replace(self, cpus=tuple(
             move.target if cpu == move.source else cpu for cpu in self.cpus))
 
@@ -51,7 +51,7 @@ class Move:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Goal:
-    """The request: *wanted* on *vcpus* different pCPUs of *cpus*."""
+    """A request for *wanted* on *vcpus* different pCPUs of *cpus*."""
 
     vcpus: int
     wanted: reservation.Reservation
@@ -77,9 +77,11 @@ class Item:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Child:
-    """An arrangement after one more move, which is made only when needed.
+    """One more move, and what is known of the arrangement after the move.
 
-    :ivar bound: from there, at least this many moves make the request fit
+    The arrangement itself is made only when it is needed.
+
+    :ivar bound: how many further moves the request needs at least
     :ivar lack: ppm that the best pCPUs for the request lack
     """
 
@@ -181,7 +183,7 @@ class Arrangement:
         return NEVER
 
     def _bound(self, changed: Mapping[int, int]) -> int:
-        """Returns a bound of the needs; a move lowers one need by one."""
+        """Returns how many moves these needs take at least."""
         needs = {**self._needs, **changed}.values()
         count = self.goal.vcpus
         if count == 1:
@@ -191,7 +193,7 @@ class Arrangement:
         return sum(heapq.nsmallest(count, needs))
 
     def children(self, left: int) -> Iterator[Child]:
-        """Yields the arrangements after one more move.
+        """Yields the arrangements to which one more move leads.
 
         :param left: the number of moves after that one; arrangements with a
             higher bound are left out
@@ -223,7 +225,7 @@ class Arrangement:
             source: max(0, need - 1)}) <= left
 
     def _targets(self, index: int) -> list[int]:
-        """Returns the pCPUs with room for a vCPU, which counts here, too."""
+        """Returns the pCPUs that a vCPU may move to while it counts here."""
         item = self.items[index]
         own = {self.key[other] for other in item.siblings}
         return [cpu for cpu, _ in self._room(item.wanted)

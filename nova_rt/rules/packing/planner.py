@@ -38,7 +38,7 @@ class Plan:
 
     :ivar moves: in the order to make them; () if the request fits already;
         None if no plan was found
-    :ivar at_least: no plan has fewer moves
+    :ivar at_least: how many moves every plan needs at least
     """
 
     moves: tuple[arrangement.Move, ...] | None

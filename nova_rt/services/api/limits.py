@@ -31,7 +31,7 @@ def room(context: Any, project_id: str, needs: pending.Amounts, least: int,
 
     The caller holds the lock of the project.
 
-    :param needs: of one server, by resource class
+    :param needs: what one server needs, by resource class
     :param least: how many servers the request is for at least
     :param most: how many servers the request is for at most
     :raises TooManyInstances: when there is no room for *least*; the API
@@ -87,8 +87,9 @@ def _precise(context: Any, project_id: str,
              admitted: list[pending.Admitted]) -> dict[str, int]:
     """Returns the usage, in which each server counts once.
 
-    A server may be allocated between two questions to Placement, so that the
-    sum counts only if the answers before and after it are the same.
+    Placement may allocate a server while the usage is read.  The sum is
+    therefore used only if the same servers were without an allocation before
+    and after.
     """
     before = _unallocated(context, admitted)
     for _ in range(_TRIES):

@@ -49,10 +49,10 @@ Amounts = Mapping[str, int]
 class Admitted:
     """A server for which Placement may not have allocated anything.
 
-    :ivar uuid: of the server, which is the consumer in Placement
-    :ivar amounts: by resource class
-    :ivar moves: whether the server exists, so that its allocation says
-        nothing
+    :ivar uuid: the uuid of the server, which is the consumer in Placement
+    :ivar amounts: the admitted amounts by resource class
+    :ivar moves: whether the server exists already; its allocation then says
+        nothing about the amounts
     """
 
     uuid: str
@@ -64,8 +64,9 @@ class Admitted:
 class Begun:
     """A note of a resize or unshelve that nova-api has not passed on.
 
-    :ivar number: of the row; SQLite gives the number of a removed row again
-    :ivar uuid: of the server
+    :ivar number: the number of the row; SQLite uses the number of a removed
+        row again
+    :ivar uuid: the uuid of the server
     :ivar since: when nova-api began, in UTC without a time zone
     """
 
@@ -178,7 +179,7 @@ def _begun(row: Any) -> Begun:
 def remove(context: Any, number: int, since: datetime.datetime) -> bool:
     """Removes a note that nova-api has not finished.
 
-    :param number: of the row
+    :param number: the number of the row
     :param since: when nova-api began
     :returns: whether the note was still there and not finished
     """

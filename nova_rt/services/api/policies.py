@@ -2,7 +2,7 @@
 
 """The rules that say who may read reservations, and who may make them.
 
-The rules are in the policy file of nova-api, beside Nova's own rules, and use
+The rules are in the policy file of nova-api, as Nova's own rules are, and use
 the same base rules.  Nova registers only its own rules, so nova-rt has a
 separate enforcer.
 """

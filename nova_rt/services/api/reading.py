@@ -19,7 +19,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.services.compute import claims
 
-#: What is read of a server beside its own record.
+#: What is read of a server in addition to its own record.
 _ATTRIBUTES = ['flavor', 'migration_context', 'resources']
 
 
@@ -39,7 +39,7 @@ class Page:
 def hosts(context: Any, name: str | None) -> Page:
     """Returns the compute nodes, sorted by host.
 
-    :param context: of an administrator
+    :param context: the context of an administrator
     :param name: only the nodes of this host; None for all
     """
     all_nodes, unreachable = [], []

@@ -2,9 +2,9 @@
 
 """Gives a server the claim and the NUMA cells that were made for its host.
 
-If nova-compute is killed in the middle of a move, the server may be on a host
-with the claim and the NUMA topology of the other host.  Nova would then start
-the guest in cells of this host that were chosen on the other one.
+If nova-compute is killed in the middle of a move, the server may be on one
+host while its claim and its NUMA topology are those of the other host.  Nova
+would then start the guest in the wrong cells.
 """
 
 from collections.abc import Collection, Iterator

@@ -115,7 +115,7 @@ class HostCapacity:
                  if hostmap.SOFT in self.takes else
                  'for hard reservations only')
         scope = 'in all, on' if self.empty.replicated else 'of each of'
-        others = (f', beside other groups with bandwidth: '
+        others = (f', in addition to other groups with bandwidth: '
                   f'{", ".join(self.others)}' if self.others else '')
         return (f'{self.empty.cap} ppm {scope} the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}{cores}, '
@@ -162,7 +162,7 @@ class HostCapacity:
         """Returns the map that the host publishes for *state*.
 
         :param packed: the policy that fits reservations on this host
-        :param strangers: the guests that *state* counts beside claims
+        :param strangers: the guests that *state* counts in addition to claims
         """
         if not self.available or packed.reason:
             return self.nothing(packed)

@@ -69,7 +69,7 @@ def exchange(rt: Any, context: Any, instance: Any, old: claims.RTClaim,
 
     The caller has Nova's lock, and has checked that *new* fits.
 
-    :param instance: as for change_here; it is saved
+    :param instance: as for change_here; this function saves the instance
     :raises Invalid: when the kernel refuses, or when Nova is working on the
         server; nothing is changed then
     """

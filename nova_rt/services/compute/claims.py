@@ -52,8 +52,8 @@ class RTClaim:
         ascending
     :ivar soft: whether the vCPUs may get more than *reservation*, see
         rules.soft
-    :ivar divisor: by which runtime and period are divided for the kernel, see
-        rules.division
+    :ivar divisor: the number by which runtime and period are divided for the
+        kernel, see rules.division
     """
 
     instance_uuid: str
@@ -158,7 +158,7 @@ def counted(host_claims: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
 
 
 def instance_claim(instance: Any) -> RTClaim | None:
-    """Returns the claim of a server, but no claim of a move under way.
+    """Returns the claim of a server, without that of a move under way.
 
     :raises InvalidClaim: when the claim cannot be read
     """

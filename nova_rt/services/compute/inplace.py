@@ -5,8 +5,8 @@
 Nova resizes a server on its host as between two hosts: Nova powers the guest
 off, copies disks, and starts another guest.  If only the reservation differs,
 all of this can be left out.  The claim makes this decision, and notes the
-decision with the server: whatever happens later, an operation without the note
-is Nova's own.
+decision with the server: whatever happens later, Nova alone handles an
+operation without the note.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def _other_specs(extra_specs: Mapping[str, str]) -> dict[str, str]:
 
 def fit(rt: Any, instance: Any, flavor: Any,
         wanted: reservation.Reservation) -> tuple[int, ...] | None:
-    """Returns pCPUs with which the guest of a server can run on.
+    """Returns pCPUs on which the guest of a server can keep running.
 
     :param rt: the tracker of the host to which Nova resizes the server
     :param flavor: the new flavor

@@ -298,7 +298,7 @@ def _emulator(server: Any) -> Any:
 
 
 def _closed(cell: Any) -> Any:
-    """Returns a cell without CPUs and memory, in the place of another."""
+    """Returns an empty cell that takes the place of another cell."""
     closed = objects.NUMACell(
         id=cell.id, cpuset=set(), pcpuset=set(), memory=0, cpu_usage=0,
         memory_usage=0, pinned_cpus=set(), siblings=[], mempages=[],

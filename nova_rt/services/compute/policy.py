@@ -4,7 +4,7 @@
 
 The policy is not part of the capacity: whoever fits a reservation gives the
 policy to the fit function.  The host publishes the name with its map, so that
-the scheduler asks with the same policy as the claim.
+the scheduler uses the same policy as the claim.
 """
 
 import dataclasses

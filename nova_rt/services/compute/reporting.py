@@ -34,7 +34,7 @@ def make(published: hostmap.HostMap, claimed: int, servers: int,
 
 
 def taken(state: cpus.CpuBandwidth) -> int:
-    """Returns the ppm that claims take, on every pCPU the same or in sum."""
+    """Returns the ppm that claims take; on a replicated host, of each pCPU."""
     return state.charged if state.replicated else state.total_used
 
 

@@ -41,7 +41,8 @@ def targets(rt: Any, more: Iterable[claims.RTClaim] = ()) -> list[Target]:
     """Returns what guests with soft reservations should have now.
 
     :param rt: the tracker of this host
-    :param more: claims that are about to be made, beside those that count
+    :param more: claims that are about to be made, in addition to those that
+        count
     :raises InvalidClaim: when a claim cannot be read
     """
     more = list(more)

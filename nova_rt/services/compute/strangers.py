@@ -105,7 +105,7 @@ def _emptiest(state: cpus.CpuBandwidth) -> tuple[int, ...]:
 
 def _merged(places: Iterable[tuple[int, reservation.Reservation]]
             ) -> Iterator[cpus.Claim]:
-    """Yields equal shares on several pCPUs together, as a claim has them."""
+    """Combines equal shares on several pCPUs, as in a claim."""
     groups: list[tuple[set[int], reservation.Reservation]] = []
     for cpu, share in places:
         for ids, other in groups:

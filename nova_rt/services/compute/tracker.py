@@ -90,7 +90,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         return own if own or self.rt_is_plain(uuid) else None
 
     def rt_is_plain(self, uuid: str) -> bool:
-        """Checks whether a server here asks for and holds no reservation.
+        """Checks that a server here asks for no reservation and holds none.
 
         The answer comes from the last audit, and is False if this audit did
         not know the server.
@@ -155,7 +155,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         self.driver.rt_settle()
 
     def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
-        """Releases the claim of a live migration to this host that failed.
+        """Releases the claim of a failed live migration to this host.
 
         A server without a claim that counts here is not changed.
         """
@@ -304,9 +304,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         :param before: the claims that counted until now
         :param known: the servers that Nova counts, by uuid; other servers are
             added if their guest runs here or their claim counts here
-        :returns: the servers whose guest runs here while Nova has the server
-            on another host: a list of the servers with a claim that counts
-            here, and, by uuid, the servers without such a claim, which are not
+        :returns: two groups of servers whose guest runs here while Nova has
+            the server on another host: as a list, the servers with a claim
+            that counts here; by uuid, the other servers, except those that are
             *known*
         """
         missed = set(map(counting.server_of, before - self._rt_resources()))

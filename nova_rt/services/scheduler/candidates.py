@@ -4,7 +4,8 @@
 
 If Placement offers no host, Nova calls no filter and refuses the server
 without a reason.  In this case the Placement client of nova-scheduler asks
-Placement for the free amounts.  Other requests cause no further question.
+Placement for the free amounts.  Other requests send no further question to
+Placement.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,7 +70,7 @@ def forget() -> None:
 
 
 def install() -> None:
-    """Makes Nova's Placement client explain; may be called repeatedly."""
+    """Makes Nova's Placement client explain refusals; can be repeated."""
     client = report.SchedulerReportClient
     if not hasattr(getattr(client, _METHOD), 'nova_rt'):
         setattr(client, _METHOD, _explained(getattr(client, _METHOD)))

@@ -86,7 +86,7 @@ def here(hosts: Sequence[Any], spec: Any,
 
 
 def without_excluded(hosts: Sequence[Any], spec: Any) -> list[Any]:
-    """Returns the hosts without a present host that nova-api excluded."""
+    """Removes the present host of a server, if nova-api excluded this host."""
     _, name, excluded = _noted(spec)
     return [host for host in hosts if not excluded or host.host != name]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps a server that is resized away from hosts that cannot read its claim.
+"""Keeps resized servers off hosts that cannot read their claims.
 
 nova-compute of the destination reads the present claim of the server.  An
 older version of nova-rt refuses a claim with a mask, whatever the new flavor
@@ -58,7 +58,7 @@ def _is_masked(spec: Any) -> bool:
 def able(hosts: Iterable[Any], spec: Any) -> Iterable[Any]:
     """Returns the hosts that can read the present claim of a server.
 
-    A host without nova-rt reads no claims, and stays.
+    A host without nova-rt reads no claims, and stays in the result.
     """
     if _HINT not in request.hints(spec):
         return hosts

@@ -45,7 +45,7 @@ class EvacuateTest(base.ReservationTest):
             server, base.bandwidth(CONF.nova_rt.runtime_us), hosts=2)
 
     def _take_back(self, host: str) -> None:
-        """Enables the host; Nova may first want nova-compute restarted."""
+        """Enables the host; nova-compute may have to be restarted first."""
         with contextlib.suppress(exceptions.BadRequest):
             self._force(host, down=False)
 

@@ -119,7 +119,7 @@ class Process(abc.ABC):
 
     @abc.abstractmethod
     def reach(self, now: float) -> None:
-        """Handles the event of the time *change*, which has come."""
+        """Handles the event at the time *change*, which is now."""
 
     def stop(self, now: float) -> None:
         """Takes the CPU from the server and charges the server for its run."""
@@ -138,7 +138,7 @@ class Process(abc.ABC):
         """Refills the budget and sets *refill* to the time of the next one."""
 
     def serve(self, now: float) -> float:
-        """Works on the request since the last call and returns the time."""
+        """Serves the request until *now*; returns the CPU time of this run."""
         time = now - self._since
         self._since = now
         self._work -= time
@@ -206,7 +206,7 @@ def run(processes: Sequence[Process], until_us: float = math.inf,
 
 def _choose(processes: Sequence[Process], running: Process | None
             ) -> Process | None:
-    """Returns the ready server of lowest rank; of equals, the running one."""
+    """Returns the ready server of lowest rank; on a tie, the running one."""
     best = running if running is not None and running.ready else None
     for process in processes:
         if process.ready and (best is None or process.rank < best.rank):

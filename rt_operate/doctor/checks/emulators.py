@@ -27,7 +27,7 @@ _UTIME, _STIME, _START = 11, 12, 19
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Emulator:
-    """The threads beside the vCPUs of a virtual machine.
+    """The threads of a virtual machine that are not vCPUs.
 
     :ivar cpus: the CPUs on which at least one of these threads may run
     :ivar used: the CPUs that the threads used on average since they started
@@ -118,7 +118,7 @@ def _reserved(view: doctor_view.View) -> list[host_guests.Guest]:
 
 def _groups(view: doctor_view.View, guest: host_guests.Guest
             ) -> Iterator[str]:
-    """Yields the groups of the threads beside the vCPUs."""
+    """Yields the groups of the threads that are not vCPUs."""
     for path in view.host.children(view.path(guest.domain, '')):
         if _BESIDE.fullmatch(posixpath.basename(path)):
             yield path
@@ -157,7 +157,7 @@ def _emulator(view: doctor_view.View, guest: host_guests.Guest) -> Emulator:
 
 def _threads(view: doctor_view.View, guest: host_guests.Guest
              ) -> Iterator[int]:
-    """Yields the threads beside the vCPUs, those of vhost too."""
+    """Yields the threads that are not vCPUs, including those of vhost."""
     controller = view.hierarchy.controller if view.hierarchy else ''
     listing = 'tasks' if controller else 'cgroup.threads'
     for path in _groups(view, guest):

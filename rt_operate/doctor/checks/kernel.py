@@ -84,10 +84,11 @@ def forced(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def boost(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Checks whether a lent priority may stop a task for ever.
+    """Checks whether the kernel may make an ordinary task real-time.
 
-    The authors of HCBS name this as not solved; with the first patches the
-    host panics.
+    In a group without a runtime, such a task never runs again.  The authors of
+    HCBS list this problem as unresolved; with the first patches, a host
+    panicked.
     """
     if view.interface is None or not view.interface.deadline_servers:
         return

@@ -43,7 +43,7 @@ def _describe(amounts: snapshot.Amounts) -> str:
 # Allocations.
 
 def _is_unknown(holding: snapshot.Holding) -> bool:
-    """Tells whether nobody knows the right allocation of a holding."""
+    """Tells whether the right allocation of a holding is unknown."""
     return bool(holding.unreadable
                 or (holding.trouble and not holding.claims))
 

@@ -160,7 +160,7 @@ def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
 
 def _far_end(node: Node, migration: Any, here: bool
              ) -> Iterator[snapshot.Holding]:
-    """Yields the holdings of a move other than the holding of ``_own``.
+    """Yields the holdings of a move, except the one that ``_own`` returns.
 
     :param here: whether the record of the server names this node
     """

@@ -79,7 +79,7 @@ def _instance_fate(context: Any, instance: Any, node: cells.Node
 
 
 def _keeps(migration: Any, node: cells.Node) -> bool:
-    """Tells whether a server may hold something on *node* by a migration."""
+    """Tells whether a migration of a server may hold something on *node*."""
     if (migration.migration_type == 'evacuation'
             and migration.source_compute == node.compute.host):
         return migration.status in _EVACUATED

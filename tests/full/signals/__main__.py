@@ -40,7 +40,7 @@ def main() -> int:
         for name in names:
             for row in catalogue.SERVERS[name].rows(stage, args.count):
                 print(f'{row.verdict:8} {row.name}, {row.traffic}: truth '
-                      f'{row.truth}; told {row.told}', *row.differences()
+                      f'{row.truth}; monitor {row.told}', *row.differences()
                       if row.verdict == 'wrong' else (), flush=True)
                 wrong += row.verdict == 'wrong'
                 lines.append((row.name, row.traffic, str(row.truth),
@@ -48,7 +48,7 @@ def main() -> int:
     if args.write:
         with catalogue.TABLE.open('w', newline='') as file:
             csv.writer(file, lineterminator='\n').writerows(
-                [('Server', 'Traffic', 'Truth', 'Told', 'Verdict'), *lines])
+                [('Server', 'Traffic', 'Truth', 'Monitor', 'Verdict'), *lines])
     print(f'{len(lines)} lines, {wrong} wrong without a word')
     return 1 if wrong else 0
 

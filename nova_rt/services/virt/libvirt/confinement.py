@@ -45,10 +45,10 @@ def _sendable(plain: config.LibvirtConfigGuestIDMap) -> UIDMap | GIDMap:
 
 
 def without(xml: str, capabilities: Sequence[str]) -> str:
-    """Returns the XML of a domain, a container without *capabilities*.
+    """Returns the XML of a container that loses these capabilities.
 
-    libvirt removes them from the bounding set before it starts init, so that
-    no process in the container can regain them.
+    libvirt removes the capabilities from the bounding set before it starts
+    init, so that no process in the container can regain them.
     """
     root = etree.fromstring(xml)
     if root.get('type') != 'lxc' or not capabilities:
@@ -61,7 +61,7 @@ def without(xml: str, capabilities: Sequence[str]) -> str:
 
 
 def apart(xml: str) -> str:
-    """Returns the XML of a domain, a container with a network of its own.
+    """Returns the XML of a container that gets a network of its own.
 
     libvirt gives a container without interfaces the network of the host, so
     that the container reaches all services that listen on the loopback address

@@ -5,9 +5,9 @@
 The module is for kernels that have no budgets for groups.  If the kernel lets
 the cpuset of a SCHED_DEADLINE thread shrink, each vCPU runs on the pCPU of its
 claim, by EDF among the vCPUs on that pCPU.  Otherwise global EDF runs the
-threads on any CPU of the root domain.  The pCPUs of a claim then say only how
-much is reserved, which never exceeds what the kernel admits, but not where a
-vCPU runs.
+threads on any CPU of the root domain.  The pCPUs of a claim then only count
+how much is reserved, so that the sum never exceeds what the kernel admits.
+They do not say where a vCPU runs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

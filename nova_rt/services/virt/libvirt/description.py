@@ -2,9 +2,9 @@
 
 """Describes a server in the metadata of its libvirt domain, for monitoring.
 
-The description is beside Nova's own metadata: the VNF that the server belongs
-to, and the floating addresses of the server.  Reservations do not depend on
-the description.
+The description is added to Nova's own metadata, and has the VNF that the
+server belongs to, and the floating addresses of the server.  Reservations do
+not depend on the description.
 """
 
 from collections.abc import Iterable

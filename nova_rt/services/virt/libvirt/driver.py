@@ -367,13 +367,13 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                                             **kwargs)
 
     def _rt_runs_on(self, instance: Any) -> bool:
-        """Checks whether a guest stays in a resize and (still) runs."""
+        """Checks whether a guest runs, and keeps running during a resize."""
         return inplace.stays(instance) and instance.uuid in self.rt_running()
 
     def _rt_give(self, instance: Any, claim: claims.RTClaim | None) -> None:
-        """Gives a guest that stays the reservation of a claim.
+        """Gives the reservation of a claim to a guest that keeps running.
 
-        :raises InstanceFaultRollback: when the guest keeps its reservation
+        :raises InstanceFaultRollback: when the guest keeps its old reservation
         """
         try:
             if claim is not None:
@@ -448,7 +448,7 @@ def _claims(instance: Any) -> bool:
 
 
 def _moves_emulators(target: enforcer.Enforcer | None) -> bool:
-    """Checks whether an enforcer moves the threads beside the vCPUs."""
+    """Checks whether an enforcer moves the threads that are not vCPUs."""
     return isinstance(target, deadline.DeadlineEnforcer) and target.pins
 
 

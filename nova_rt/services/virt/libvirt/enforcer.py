@@ -72,7 +72,7 @@ class Enforcer(abc.ABC):
         """Takes the reservation of a running guest back."""
 
     def withhold(self, pid: int) -> None:  # noqa: B027
-        """Keeps the tasks of a guest without a claim from real time.
+        """Keeps a guest without a claim from running tasks in real time.
 
         Does nothing if the kernel itself refuses real-time policies to guests
         without a budget.
@@ -85,9 +85,9 @@ class Enforcer(abc.ABC):
     def release_orphans(self, running: Collection[int]) -> list[str]:
         """Releases the budgets of groups without tasks.
 
-        :param running: the pids of the keepers of the guests that run, by
-            libvirt; their groups are never orphans.  0 stands for a guest
-            whose pid is not known
+        :param running: the pids of the keepers of the guests that run
+            according to libvirt; their groups are never orphans.  0 stands for
+            a guest whose pid is not known
         :returns: the groups that were released
         """
         return []
@@ -183,7 +183,7 @@ class GroupEnforcer(Enforcer):
     def _make_way(self, pid: int, guest: layout.Layout,
                   claim: claims.RTClaim, budgets: dict[str, base.Budget]
                   ) -> None:
-        """Releases what the kernel cannot change while it is in use."""
+        """Releases budgets that the kernel cannot change in place."""
         budgets_now = {group: self._interface.read(group) for group in budgets}
         if self._interface.inherits and not any(budgets_now.values()):
             # The kernel refuses a change of a group with real-time tasks.
@@ -200,7 +200,7 @@ class GroupEnforcer(Enforcer):
         self.withhold(pid)
 
     def withhold(self, pid: int) -> None:
-        """Keeps the tasks of a container without a claim from real time.
+        """Keeps a container without a claim from running tasks in real time.
 
         If groups inherit budgets, these tasks could run in the room that the
         group of all guests has on a pCPU.  If this group has no room, the

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps marks with guests in libvirt while the guests run.
+"""Marks guests in libvirt for as long as the guests run.
 
 ``nova-rt doctor`` asks neither nova-compute nor a database; it finds guests by
 their marks.

@@ -69,7 +69,7 @@ class Reservations:
         return claim
 
     def tracked_claim(self, uuid: str) -> claims.RTClaim | None:
-        """Returns the claim; uses the tracker's copy if it has just one.
+        """Returns the claim, from the tracker if the tracker has only one.
 
         :raises ReservationNotApplied: as for claim
         """
@@ -177,7 +177,7 @@ class Reservations:
                         'reservation: %s', str(error))
 
     def withhold(self, uuid: str) -> None:
-        """Keeps a guest without a claim from real time; never raises."""
+        """Stops real-time tasks of a guest without a claim; never raises."""
         try:
             if self.enforcer is not None:
                 self.enforcer.withhold(self.pid(uuid))

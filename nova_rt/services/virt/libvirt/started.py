@@ -35,7 +35,7 @@ class Starts:
         self._connection = connection
 
     def heed(self, uuid: str) -> bool:
-        """Gives a guest that just started its reservation, or ends it.
+        """Gives a reservation to a guest that just started, or ends the guest.
 
         :returns: whether the guest has a reservation and the kernel grants
             it
@@ -89,7 +89,7 @@ class Starts:
         events.missed(uuid, events.RUNS, str(error))
 
     def _is_ours(self, uuid: str) -> bool:
-        """Checks whether Nova itself is not at work on the guest.
+        """Checks that Nova itself is not working on the guest.
 
         During a live migration Nova only waits for the end of the migration.
         """

@@ -236,7 +236,7 @@ class Threads:
     def _revive(self, watch: starving.Watch, vcpu: VCPU,
                 wanted: reservation.Reservation, cpu: int,
                 undo: contextlib.ExitStack) -> bool:
-        """Makes one starving vCPU run again; returns whether it does."""
+        """Makes one starving vCPU run again; returns whether the vCPU runs."""
         for seconds in _REVIVALS:
             if not watch.starves(vcpu.thread, wanted.period_us):
                 return True
@@ -302,7 +302,7 @@ class Threads:
             self._owe_little(vcpu)
 
     def stop(self, vcpu: VCPU) -> None:
-        """Makes a vCPU thread ordinary; a thread that has ended is fine."""
+        """Makes a vCPU thread ordinary; ignores a thread that has ended."""
         with contextlib.ExitStack() as undo:
             with contextlib.suppress(exception.KernelError):
                 # Otherwise the thread keeps its bandwidth while it sleeps,

@@ -154,12 +154,14 @@ class BadTest(FileTest):
          'a matrix has a cell for each pair of types.'),
         ('cells.c', {}, "cells.c: 'c' is not one of the types; use a, b."),
         ('cells.a.c', 1, "cells.a.c: 'c' is not one of the types; use a, b."),
-        ('cells.a.b', 0, 'cells.a.b: 0 is not above 0 and at most 1.2; '
+        ('cells.a.b', 0, 'cells.a.b: 0 is not in the range above 0 '
+         'up to 1.2; '
          f'{_THROUGHPUT}.'),
-        ('cells.a.b', 1.21, 'cells.a.b: 1.21 is not above 0 and at most 1.2; '
+        ('cells.a.b', 1.21, 'cells.a.b: 1.21 is not in the range above '
+         '0 up to 1.2; '
          f'{_THROUGHPUT}.'),
-        ('cells.a.b', float('nan'), 'cells.a.b: nan is not above 0 and at '
-         f'most 1.2; {_THROUGHPUT}.'),
+        ('cells.a.b', float('nan'), 'cells.a.b: nan is not in the range '
+         f'above 0 up to 1.2; {_THROUGHPUT}.'),
         ('cells.a.b', 'high', "cells.a.b: 'high' is not a number; "
          f'{_THROUGHPUT}.'),
         ('cells.a.b', True, "cells.a.b: 'true' is not a number; "
@@ -169,8 +171,9 @@ class BadTest(FileTest):
         ('row_means', {'a': 0.844}, 'row_means.a: it is 0.8440, but the mean '
          'of cells.a is 0.8500; correct one of them, so that they differ by '
          'at most 0.005.'),
-        ('row_means', {'a': 2}, 'row_means.a: 2 is not above 0 and at most '
-         '1.2; give the mean of the cells of the row, for example 0.85.'),
+        ('row_means', {'a': 2}, 'row_means.a: 2 is not in the range above '
+         '0 up to 1.2; give the mean of the cells of the row, for example '
+         '0.85.'),
         ('row_means', {'z': 0.8}, "row_means.z: 'z' is not one of the types; "
          'use a, b.'),
         ('published', 'a', 'published: this is not a list; give pairs of '
@@ -179,22 +182,23 @@ class BadTest(FileTest):
          'of types; give a target and a competitor.'),
         ('published', [['a', 'z']], "published[0]: 'z' is not one of the "
          'types; use a, b.'),
-        ('stdev', {'default': -1}, 'stdev.default: -1 is not from 0 to 1.2; '
-         'give the standard deviation of a cell, for example 0.05.'),
+        ('stdev', {'default': -1}, 'stdev.default: -1 is not in the range '
+         'from 0 to 1.2; give the standard deviation of a cell, for example '
+         '0.05.'),
         ('measured', {'a': {'b': {'cv': 0}}},
          'measured.a.b.n: the key is missing; '
          'give the number of runs, for example 5.'),
         ('measured', {'a': {'b': {'n': 0, 'cv': 0}}}, "measured.a.b.n: '0' is "
-         'not a whole number from 1 on; give the number of runs, for example '
-         '5.'),
+         'not a whole number of 1 or more; give the number of runs, for '
+         'example 5.'),
         ('measured', {'a': {'b': {'n': True, 'cv': 0}}}, 'measured.a.b.n: '
-         "'true' is not a whole number from 1 on; give the number of runs, "
+         "'true' is not a whole number of 1 or more; give the number of runs, "
          'for example 5.'),
         ('measured', {'a': {'b': {'n': 1}}},
          'measured.a.b.cv: the key is missing; '
          f'{_VARIATION}.'),
         ('measured', {'a': {'b': {'n': 1, 'cv': -0.1}}}, 'measured.a.b.cv: '
-         f'-0.1 is not from 0 to 100; {_VARIATION}.'))
+         f'-0.1 is not in the range from 0 to 100; {_VARIATION}.'))
     @ddt.unpack
     def test_sentence(self, path, value, sentence):
         self.assertEqual(sentence, self.refused(changed(path, value)))

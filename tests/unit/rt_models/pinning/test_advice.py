@@ -86,7 +86,7 @@ class RulesTest(base.BaseTestCase):
     def test_five_ranges(self, app_class, low, high):
         for vcpus, advised in (
                 (low - 1, f'give the server {low} vCPUs, '
-                          'or take smaller hosts'),
+                          'or use smaller hosts'),
                 (low, ''), (high, ''), (high + 1, '')):
             size = sharing(app_class, vcpus)
             self.assertEqual((advised, vcpus / 112),

@@ -267,8 +267,8 @@ class MonitorTest(commands.CommandTest):
     def test_the_older_name_works_and_says_so(self):
         status, out, err = self.run_main('monitor', '--seconds', '0.1')
         self.assertEqual((0, 1), (status, out.count('SERVER')))
-        self.assertEqual('nova-rt: the name monitor ends with the next '
-                         'release; run nova-rt top --once\n', err)
+        self.assertEqual('nova-rt: the next release will not have "monitor"; '
+                         'run nova-rt top --once\n', err)
 
     def test_rows_for_programs(self):
         heading, first, second = csv.reader(io.StringIO(self.out(

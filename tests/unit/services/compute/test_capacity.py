@@ -126,7 +126,7 @@ class MeasureTest(base.TestCase):
                         .endswith('to control groups: /a.slice, /b.slice'))
         self.assertEqual(
             '450000 ppm of each of the pCPUs 0-2, for hard reservations only, '
-            'beside other groups with bandwidth: /a.slice, /b.slice',
+            'in addition to other groups with bandwidth: /a.slice, /b.slice',
             str(self.measure(Kernel(ppm=450_000, others=others))))
 
     def test_rt_cpus_that_select_nothing(self):
