@@ -7,14 +7,14 @@ usage: .venv/bin/python -m benchmarks.packing [SEEDS] [MIX...]
 Random servers arrive one after another at one host until the first one that
 does not fit.  The policy places each server; with moves, the planner may make
 room for a server that does not fit.  The optimal packer knows all servers in
-advance, and may place them anew for each arrival.  The benchmark computes an
-upper bound of the bandwidth that the optimal packer accepts.  The optimal
-packer cannot accept a server if the bound L2 of Martello and Toth (1990) says
-that the servers need more pCPUs than the host has, or if a complete search
-finds no place for all of them.  If a search takes too long, the benchmark
-assumes that a place exists, so the ratios are too small rather than too large.
-Exits with 1 if best_fit with moves accepts less than 0.98 of the bound in a
-mix, or needs more than 2 moves per accepted server.
+advance, and may place all servers again for each arrival.  The benchmark
+computes an upper bound of the bandwidth that the optimal packer accepts.  The
+optimal packer cannot accept a server if the bound L2 of Martello and Toth
+(1990) says that the servers need more pCPUs than the host has, or if a
+complete search finds no place for all of them.  If a search takes too long,
+the benchmark assumes that a place exists, so the ratios are too small rather
+than too large.  Exits with 1 if best_fit with moves accepts less than 0.98 of
+the bound in a mix, or needs more than 2 moves per accepted server.
 """
 
 import collections

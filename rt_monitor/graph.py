@@ -27,7 +27,7 @@ class Vertex:
     """A server of the graph.
 
     :ivar centre: the server as a service centre
-    :ivar demand_s: D by its cores, for each request from outside; None where
+    :ivar demand_s: D by its cores, for each request from outside; None if
         no request comes from outside
     :ivar own_s: CPU time for each request that the server answers; None if the
         server answers no request
@@ -46,11 +46,11 @@ class Graph:
     :ivar edges: what each end saw, by (client, server, port); the port is
         None for peers beyond the bounds
     :ivar arrival_rate_hz: lambda, the requests per second from outside; None
-        where some exchanges are unclear
+        if some exchanges are unclear
     :ivar saturation: the rate at which the first server saturates, and the
         UUID of this server, in four ways: by the cores that servers can use,
         by the reservation if it is the tighter limit, with the time that
-        servers lose to their present neighbours, and at worst; None where no
+        servers lose to their present neighbours, and at worst; None if no
         server saturates, and where some exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; if there are any, the numbers that need all requests

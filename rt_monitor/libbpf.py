@@ -110,7 +110,7 @@ class Map:
     def get(self, key: bytes) -> bytes | None:
         """Returns all copies of a value, one after the other.
 
-        :returns: None where the map does not have the key
+        :returns: None if the map does not have the key
         """
         into = ctypes.create_string_buffer(self._size)
         if _library().bpf_map_lookup_elem(self._file, key, into):
@@ -121,7 +121,8 @@ class Map:
         """Sets a value.
 
         :param value: all copies of the value
-        :raises OSError: when that fails, for example because the map is full
+        :raises OSError: when the kernel refuses, for example because the map
+            is full
         """
         _checked(_library().bpf_map_update_elem(
             self._file, key, value, ctypes.c_uint64(0)))
@@ -129,7 +130,8 @@ class Map:
     def clear(self, key: bytes) -> None:
         """Sets a value to zeros.
 
-        :raises OSError: when that fails, for example because the map is full
+        :raises OSError: when the kernel refuses, for example because the map
+            is full
         """
         self.put(key, bytes(self._size))
 
@@ -241,8 +243,8 @@ class Object:
     def run(self, name: str, cpu: int) -> None:
         """Runs a program on one CPU.
 
-        :raises OSError: when that fails, for example because the CPU is
-            offline
+        :raises OSError: when the kernel refuses, for example because the CPU
+            is offline
         """
         options = _RunOptions(sz=ctypes.sizeof(_RunOptions), flags=_ON_CPU,
                               cpu=cpu)

@@ -3,8 +3,8 @@
 """The metrics of a snapshot.  Only this module and compute name metrics.
 
 The label of a server is its UUID.  The name, project, flavor and VNF of a
-server are labels of one metric, ``nova_rt_server_info``, with which the others
-are joined.
+server are labels of one metric, ``nova_rt_server_info``.  Queries join the
+other metrics with this metric.
 """
 
 from collections.abc import Callable, Iterator

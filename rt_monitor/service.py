@@ -93,8 +93,8 @@ class MetricsServer(http.server.ThreadingHTTPServer):
                  monitor: monitor_snapshot.Monitor) -> None:
         """Begins to listen, but does not answer yet.
 
-        :raises CannotMonitor: when that fails, for example because the
-            address is in use
+        :raises CannotMonitor: when the service cannot listen, for example
+            because the address is in use
         """
         self._monitor = monitor
         self._report = options.report
@@ -121,7 +121,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
     def start_push(self, options: push.PushOptions) -> None:
         """Begins to push all metrics.
 
-        :raises CannotMonitor: when that is not possible
+        :raises CannotMonitor: when the metrics cannot be pushed
         """
         self._push = push.prepare(options, self._locked)
         self._push.start()

@@ -76,7 +76,7 @@ class Snapshot:
     :ivar counted: counters by the same keys and by CPU, always since the
         start; empty without counters
     :ivar requests: requests of HTTP, by UUID; empty unless they are enabled
-    :ivar failed_pushes: the number of failed pushes; None where metrics are
+    :ivar failed_pushes: the number of failed pushes; None if metrics are
         not pushed
     :ivar group_budgets: whether the programs see when the budget of a group
         runs out

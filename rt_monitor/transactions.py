@@ -230,8 +230,8 @@ class Transactions(Edges):
     name = 'tcp'
 
     def begin(self) -> None:
-        # The first walk finds the listening sockets, by which the second one
-        # tells the roles of open connections.
+        # The first walk finds the listening sockets.  The second walk needs
+        # them to tell the roles of open connections.
         for _ in range(2):
             self.object.walk('iter/task_file')
 

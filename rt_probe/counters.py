@@ -33,7 +33,7 @@ class Counter:
 def number(data: bytes, key: bytes) -> int | None:
     """Returns the number of the line ``key number``, as in cpu.stat.
 
-    :returns: None where there is no line with this key
+    :returns: None if there is no line with this key
     """
     _, separator, rest = data.partition(key + b' ')
     return int(rest.split(None, 1)[0]) if separator else None

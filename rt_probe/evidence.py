@@ -93,7 +93,7 @@ def step(before: sources.Sample, after: sources.Sample,
          since: sources.Sample | None = None, begun: bool = False) -> Step:
     """Judges the time between two readings that nothing disturbed.
 
-    :param period_ns: the period of the limit, if that is known
+    :param period_ns: the period of the limit, if known
     :param needed: how many threads must want to run all the time
     :param since: an earlier reading since which the threads have wanted to run
         all the time

@@ -73,7 +73,7 @@ def on_grid(all_ends: Sequence[End], period_ns: int) -> list[End]:
 def fit_period_ns(all_ends: Sequence[End]) -> int | None:
     """Returns the period whose grid has the most ends.
 
-    :returns: the longest of several such periods; None where no period has
+    :returns: the longest of several such periods; None if no period has
         enough ends
     """
     candidates = sorted({
@@ -92,7 +92,7 @@ def estimate(gaps: Iterable[Gap], period_ns: int | None, tick_ns: int
     """Returns what was available between the first end and the last.
 
     :param period_ns: None: the period is derived from the gaps
-    :returns: None where the ends are too few or too close to each other
+    :returns: None if the ends are too few or too close to each other
     """
     refills = ends(gaps)
     period_ns = period_ns or fit_period_ns(refills)

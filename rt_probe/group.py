@@ -53,7 +53,7 @@ class Group:
 
         The counters count ordinary tasks only.
 
-        :returns: None where cpu.stat has no such counters
+        :returns: None if cpu.stat has no such counters
         """
         text = self._stat.read()
         periods = counters.number(text, b'nr_periods')
@@ -151,7 +151,7 @@ def limited(directories: dict[str, str], real_time: bool) -> Group | None:
     :param directories: as :func:`place.directories` returns them
     :param real_time: whether to search for a limit of real-time tasks; if
         not, for a limit of ordinary tasks
-    :returns: None where no group with such a limit can be seen
+    :returns: None if no group with such a limit can be seen
     """
     for group in _groups(directories):
         if group.rt_period_ns() if real_time else group.quota_period_ns():
@@ -161,7 +161,7 @@ def limited(directories: dict[str, str], real_time: bool) -> Group | None:
 
 
 def own(directories: dict[str, str]) -> Group | None:
-    """Returns our own group; None where only the top group can be seen."""
+    """Returns our own group; None if only the top group can be seen."""
     return next(_groups(directories), None)
 
 

@@ -32,7 +32,7 @@ class Limits:
                         for files in _opened(level, names)]
 
     def cpus(self, count: int) -> float | None:
-        """Returns the lowest limit in CPUs; None where there is no limit.
+        """Returns the lowest limit in CPUs; None if there is no limit.
 
         :param count: the number of CPUs that the VNF may use
         """
@@ -56,7 +56,7 @@ def _opened(level: str, names: Iterable[tuple[str, ...]]
 
 
 def _share(files: Iterable[counters.Counter]) -> float | None:
-    """Returns runtime / period; None where there is no limit."""
+    """Returns runtime / period; None if there is no limit."""
     try:
         words = [word for file in files for word in file.read().split()]
         runtime, period = map(int, words)

@@ -25,7 +25,7 @@ class Outlet(Protocol):
     def put(self, latest: report.Report) -> None:
         """Publishes the latest report.
 
-        :raises ProbeError: when that is not possible
+        :raises ProbeError: when the report cannot be published
         """
 
     def wait(self, until: float) -> None:

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     """One reading; the value of an absent source is None or empty.
 
     :ivar at_ns: the time by the monotonic clock
-    :ivar wall_ns: the time by the wall clock, by which jumps are detected
+    :ivar wall_ns: the time by the wall clock, to detect jumps of this clock
     :ivar cpus: the CPUs that this process may use
     :ivar used_ns: CPU time of the group, the threads or the machine
     :ivar accounted: whether *used_ns* is known

@@ -44,8 +44,8 @@ class Order:
     :ivar used_ns: reads the CPU time of the group.  None: the burst measures
         the whole machine; in a gap without a switch of threads, the machine
         did not run.
-    :ivar stolen_ns: reads the steal of the whole machine; None where the
-        burst measures a group
+    :ivar stolen_ns: reads the steal of the whole machine; None if the burst
+        measures a group
     :ivar check: the check that ends the burst; None: a whole burst, which
         measures how much is available
     """
@@ -72,7 +72,7 @@ class Trace:
     :ivar cpu_ns: the CPU time of the burst, its start and end included
     :ivar used_ns: the CPU time of the group during the burst
     :ivar stopped: why the burst ended early; '' if it did not
-    :ivar stolen_ns: the steal of the machine during the burst; None where the
+    :ivar stolen_ns: the steal of the machine during the burst; None if the
         burst measures a group
     """
 
@@ -226,7 +226,8 @@ def _spun(order: Order) -> dict[str, object]:
 def _lower(real_time: bool) -> None:
     """Takes the lowest priority of the class.
 
-    :raises OSError: when that is not permitted; its text is a sentence
+    :raises OSError: when the change is not permitted; the text of the
+        exception is a sentence
     """
     if not real_time:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str], name: str) -> bytes:
     """Returns the content of a file.
 
     :param name: the name of the file in messages
-    :raises InvalidVnfd: when it is not a regular file, is too long, or
+    :raises InvalidVnfd: when *path* is not a regular file, is too long, or
         cannot be read
     """
     try:

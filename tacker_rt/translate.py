@@ -131,7 +131,7 @@ def _check_name(path: Path, name: str) -> None:
 
     heat-translator makes the name.
 
-    :raises InvalidVnfd: when it is not a plain file name
+    :raises InvalidVnfd: when *name* is not a plain file name
     """
     if not files.is_plain(name):
         raise exception.InvalidVnfd(problem=problem.Problem(

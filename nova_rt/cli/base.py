@@ -76,9 +76,9 @@ def _add_missing(commands: Any, name: str, error: ModuleNotFoundError,
 
 def no_rights(error: PermissionError) -> str:
     """Returns a sentence about rights that this process lacks."""
-    where = f' {error.filename}' if error.filename else ''
-    return (f'this process lacks the rights for{where or " that"}: '
-            f'{error.strerror or error}; run the command as root.')
+    rights = f'the rights for {error.filename}' if error.filename else 'rights'
+    return (f'this process lacks {rights}: {error.strerror or error}; run the '
+            f'command as root.')
 
 
 def silence() -> None:

@@ -55,10 +55,11 @@ def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
     if package in _HOSTS:
         name = _HOSTS[package]
         return (f'{name} is not installed in this Python environment; run '
-                f'this where {name} is.')
+                f'the command in an environment that has {name}.')
     target = f'nova-rt[{extra or known}]' if known else 'it'
     return (f'{name} is not installed in this Python environment; install '
-            f'{target} there, or run this where {name} is.')
+            f'{target} there, or run the command in an environment that has '
+            f'{name}.')
 
 
 def short(error: ModuleNotFoundError, extra: str = '') -> str:

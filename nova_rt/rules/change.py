@@ -3,9 +3,9 @@
 """Fits another reservation for a server that keeps running on its host.
 
 While the server changes from its old reservation to the new one, each of its
-vCPUs has one of the two reservations.  A vCPU therefore stays on its pCPU,
-where the larger of the two counts, or goes to a pCPU that no other vCPU of the
-server has.
+vCPUs has one of the two reservations.  A vCPU therefore either stays on its
+pCPU, and the larger reservation counts there, or goes to a pCPU that no other
+vCPU of the server has.
 """
 
 from collections.abc import Iterable, Sequence

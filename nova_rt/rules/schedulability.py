@@ -83,7 +83,7 @@ class FixedPriorities:
         """Returns the time in us in which a server surely gets its runtime.
 
         :param others: the other servers on the pCPU
-        :returns: None if that may take longer than its period
+        :returns: None if the server may need more time than its period
         """
         if server.period_us < self.min_period_us:
             return None

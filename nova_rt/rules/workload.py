@@ -42,7 +42,7 @@ class AppClass(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
-    """The type and the class of a server; None where it does not give one."""
+    """The type and the class of a server; None if it does not give one."""
 
     vnf_type: str | None = None
     app_class: AppClass | None = None

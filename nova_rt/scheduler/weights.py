@@ -19,7 +19,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     """Returns a weigher by its name.
 
-    :raises AttributeError: no weigher has the name
+    :raises AttributeError: when no weigher has the name
     """
     if name not in _MODULES:
         raise AttributeError(f'module {__name__} has no weigher {name}')

@@ -59,7 +59,7 @@ COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *(
 def read(path: pathlib.Path) -> list[Run]:
     """Reads the runs in a file; returns none if the file does not exist.
 
-    :raises BadData: when it is not a file of such runs
+    :raises BadData: when *path* is not a file of runs
     """
     try:
         return [_run(row) for row in csvfile.read(path, COLUMNS)]

@@ -83,9 +83,9 @@ class Score:
     def at(self, left: float, then: float) -> float:
         """Returns the score of one host.
 
-        :param left: the part of the CPU time that is not reserved without
-            the server
-        :param then: the part that is not reserved with the server
+        :param left: the part of the CPU time that is unreserved if the server
+            does not come
+        :param then: the part that is unreserved if the server comes
         """
         return self.then * then + self.now * left + self.always
 
@@ -112,9 +112,9 @@ class Growth:
     def gain(self, left: float, then: float) -> float:
         """Returns the change of the throughput of the host.
 
-        :param left: the part of the CPU time that is not reserved without
-            the server
-        :param then: the part that is not reserved with the server
+        :param left: the part of the CPU time that is unreserved if the server
+            does not come
+        :param then: the part that is unreserved if the server comes
         """
         return self.after.at(then) - self.before.at(left)
 

@@ -96,7 +96,8 @@ def check_overhead(overhead_us: float, limit_us: float) -> None:
     if not 0 <= overhead_us < limit_us:
         raise exception.InvalidLoad(
             name='overhead in us', value=overhead_us, rule='it must be 0 or '
-            f'more, and less than {limit_us:g} us, of which it is a part')
+            f'more, and less than {limit_us:g} us, because the overhead is a '
+            f'part of this time')
 
 
 def _reached_us(given: rt_load.Prediction, target: rt_load.Target) -> float:

@@ -119,7 +119,7 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0,
                         kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
-    """Returns the runtime, in us, with which a server alone meets the target.
+    """Returns the runtime, in us, that a server alone needs for the target.
 
     The runtime is at most a thousandth of the period above the smallest.
 

@@ -26,7 +26,7 @@ def read(path: str) -> topology.Host:
     """Returns the host that a folder with sysfs or an XML file describes.
 
     :param path: '/' for this host, a folder with a copy of ``sys``, or a file
-    :raises InvalidPinning: when it describes no host
+    :raises InvalidPinning: when *path* does not describe a host
     """
     place = pathlib.Path(path)
     try:

@@ -57,7 +57,7 @@ class DeadlineStage(stage.Stage):
         return self._group(name, runtime_us, period_us, cpus, False)
 
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
-        """Starts the process on the first pCPU, on which the cases also run.
+        """Starts the process on the first pCPU; the cases also run there.
 
         :raises KernelError: when the kernel refuses
         """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Changes the hints of a server, from which its next claim is made.
+"""Changes the hints of a server for its next claim.
 
 The hints are stored twice: with the server, where nova-compute reads them,
 and in its RequestSpec, which tells the scheduler that the server has hints.

@@ -44,7 +44,7 @@ def _sentences(outcome: defrag.Outcome, applied: bool) -> Iterator[str]:
     elif outcome.trouble:
         yield (f'{len(outcome.made)} of {_some(len(plan.moves), "move")} '
                f'made; the next move was refused: {outcome.trouble}. Run '
-               'again: the command plans anew.')
+               'again: the command makes a new plan.')
     else:
         yield (f'{_some(len(outcome.made), "move")} made; {asked_text} fits '
                f'on {outcome.host.name} now.')

@@ -101,8 +101,8 @@ class Checks(upgradecheck.UpgradeCommands):
                  in importlib.metadata.entry_points(group='os_vif')]
         if 'nova_rt' not in names:
             return Result(
-                Code.FAILURE, 'The entry point os_vif:nova_rt, by which '
-                'nova-compute finds the driver, is missing: install nova-rt '
+                Code.FAILURE, 'nova-compute cannot find the driver, because '
+                'the entry point os_vif:nova_rt is missing: install nova-rt '
                 'in the Python environment of Nova, or run nova-rt-compute.')
         install.extend_nova_virt()
         try:

@@ -2,10 +2,10 @@
 
 """Returns the templates of heat-translator as plain values.
 
-heat-translator itself returns a text, from which it deletes every
-apostrophe.  The deletion turns references that were written as texts into
-references, but also changes texts and numbers of a VNF.  This module tells
-references and texts apart by the properties in which they stand.
+heat-translator itself returns a text without any apostrophe, because it
+deletes all apostrophes.  The deletion turns references that were written as
+texts into references, but also changes texts and numbers of a VNF.  This
+module tells references and texts apart by the properties in which they stand.
 """
 
 from collections.abc import Mapping

@@ -102,7 +102,7 @@ def warn(package: csar.Package, flavour: str, vdus: Vdus,
         problem.Place(warnings, package.name(tops[0]), name).say(
             'a request that names no user data silently deploys the VDU '
             'without its reservation', 'add the resource '
-            f'{syntax.GUARD}, with which Heat refuses such a request')
+            f'{syntax.GUARD}, so that Heat refuses the request')
 
 
 def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],

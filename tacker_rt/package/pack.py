@@ -114,7 +114,7 @@ def meta(entry: str) -> bytes:
 
 
 def write(members: Members, target: Path) -> None:
-    """Writes a CSAR; if this fails, an older file at *target* stays.
+    """Writes a CSAR; on an error, an older file at *target* stays.
 
     :raises InvalidVnfd: when the file cannot be written, or is one of
         *members*

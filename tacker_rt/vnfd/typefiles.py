@@ -2,9 +2,8 @@
 
 """Finds the files of TOSCA types that a VNFD imports.
 
-The files are in the folder of the VNFD, in this package, or among the files of
-ETSI, of which Tacker has a copy.  This project may not distribute the files of
-ETSI.
+The files are in the folder of the VNFD, in this package, or in Tacker's copy
+of the files of ETSI.  This project may not distribute the files of ETSI.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

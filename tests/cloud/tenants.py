@@ -65,8 +65,9 @@ VICTIMS = ('probe', 'busy')
 class Window:
     """The shares and response times while all tenants did their work.
 
-    :ivar shares: of the pCPU, of those with a reservation
-    :ivar responses: of the probe, in us
+    :ivar shares: the shares of the pCPU that the tenants with a reservation
+        got
+    :ivar responses: the response times of the probe, in us
     """
 
     shares: dict[str, float]

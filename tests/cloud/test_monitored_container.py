@@ -154,7 +154,7 @@ class AdviceTestCase(base.CloudTestCase):
         self.resize(server, self.flavor(wanted['runtime_us'],
                                         wanted['period_us']))
         after_ms, advice = self.used(server)
-        # The client itself has to wait for a CPU beside other work.
+        # The client itself has to wait for a CPU on a busy machine.
         self.assertLess(after_ms, before_ms)
         self.assertLess(advice['measured_us'], 1000 * TARGET_MS)
         self.assert_nothing_remains()

@@ -111,14 +111,14 @@ class State(abc.ABC):
     def admit_attach(self, task: Task, group: Group, path: str) -> None:
         """Checks whether a real-time task may enter a group.
 
-        :raises OSError: when it may not
+        :raises OSError: when the task may not
         """
 
     @abc.abstractmethod
     def admit_policy(self, task: Task, group: Group) -> None:
         """Checks whether a task may become real-time in its group.
 
-        :raises OSError: when it may not
+        :raises OSError: when the task may not
         """
 
     @abc.abstractmethod
@@ -131,7 +131,7 @@ class State(abc.ABC):
     def admit_new(self, task: Task, fresh: Budget, path: str) -> None:
         """Checks whether the group can get a new budget by +cpu.
 
-        :raises OSError: when it cannot
+        :raises OSError: when the group cannot
         """
         if not fresh.has_runtime:
             raise numbers.refusal(errno.EINVAL, path)

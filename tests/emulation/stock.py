@@ -36,7 +36,7 @@ class Kernel(kernel.Kernel):
     :ivar shrinks: whether a cpuset may shrink around SCHED_DEADLINE
     :ivar lost: bandwidth that the kernel counts although no thread holds it
     :ivar wrong: by how much the sum of the kernel is too large, until the
-        kernel counts anew
+        kernel counts again
     :ivar busy_threads: threads that never sleep, and are throttled at each
         change
     :ivar stuck: threads that never run again

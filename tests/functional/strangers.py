@@ -38,8 +38,8 @@ def lose(case: base.TestCase, server: dict[str, Any]) -> Any:
 class Backup:
     """The rows of one server in the databases.
 
-    :ivar rows: of Nova, by table
-    :ivar allocations: of Placement, by provider
+    :ivar rows: the rows of Nova, by table
+    :ivar allocations: the allocations of Placement, by provider
     """
 
     rows: dict[str, list[dict[str, Any]]]

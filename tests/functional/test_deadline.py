@@ -98,7 +98,7 @@ class DeadlineTest(Stock, operations.TestCase):
         return int(thread)
 
     def test_a_vcpu_that_starves_runs_after_an_audit(self) -> None:
-        """Its policy and its pCPU read back right all the time."""
+        """The policy and the pCPU of the vCPU are right all the time."""
         self.useFixture(fixtures.MonkeyPatch(
             'nova_rt.machine.kernel.starving._GRACE_SECONDS', 0.0))
         server = self.reserved()
@@ -110,7 +110,7 @@ class DeadlineTest(Stock, operations.TestCase):
         self.assert_runs(server, 'host1', 600)
 
     def test_a_power_off_that_libvirt_refuses(self) -> None:
-        """Its reservation was taken meanwhile; the audit gives it again."""
+        """The reservation was lost meanwhile; the audit restores it."""
         server = self.reserved()
         self.busy(server)
         driver = self.computes['host1'].driver

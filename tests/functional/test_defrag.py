@@ -167,7 +167,7 @@ class DeadlineTest(Commands, test_deadline.Stock, operations.TestCase):
                     uuid=server['id'], source=source, target=target)
 
     def test_a_stopped_server(self) -> None:
-        """Its claim moves, and the guest starts on the new pCPU."""
+        """The claim of the server moves; the guest starts on the new pCPU."""
         server = self.reserved(share=400)
         ((here,),) = self.places(server)
         self.act(server, 'os-stop', None, 'SHUTOFF')

@@ -471,7 +471,7 @@ class StatusTest(ManageTestCase):
         self.assertEqual((2, 2), (code, found['Readable claims']))
 
     def test_flavors(self) -> None:
-        """Such flavors remain when nova-api refuses their properties."""
+        """Flavors remain when nova-api refuses their properties."""
         self.rt_flavor()
         self._create_flavor(name='flavor_rt1', extra_spec={})
         self.rt_flavor(period=None)

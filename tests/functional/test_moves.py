@@ -19,7 +19,7 @@ class MoveTests:
         self.act(server, 'resize', {'flavorRef': self.flavor(share)}, status)
 
     def stay(self) -> None:
-        """Only the host of the server is left for it."""
+        """Leaves only the host of the server to the server."""
         # By the name of its host Nova tells whether it stayed.
         self.flags(allow_resize_to_same_host=True, host='host1')
         self.disable('host2')
@@ -251,7 +251,7 @@ class RefusedTest(operations.TestCase):
         self._wait_for_server_parameter(
             server, {'status': 'ERROR', 'OS-EXT-STS:task_state': None},
             wait_for_fault_key=False)
-        # Nova tells of the error before it cleans up.
+        # Nova reports the error before it cleans up.
         self._wait_for_assert(self.assert_invariants)
         self.assertEqual([], self.alive('host2'))
         # Whoever starts a guest ends it: events are left alone meanwhile.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who runs on a host, as its nova-compute publishes and schedulers use it."""
+"""Tests the neighbours that nova-compute publishes and schedulers use."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ class _Case(operations.TestCase):
         return {kind: counts for kind, counts in found.items() if counts}
 
     def assert_beside(self, host1: Any = None, host2: Any = None) -> None:
-        """It holds at once, and after audits, and a restart."""
+        """Asserts the neighbours now, after audits, and after a restart."""
         for name, expected in (('host1', host1), ('host2', host2)):
             if name in self.computes:
                 self.assertEqual(expected or {}, self.beside(name), name)
@@ -116,7 +116,7 @@ class LiveTest(test_live_migration.TestCase, _Case):
 
 
 class WeighedTest(_Case):
-    """By RTInterferenceWeigher alone: the two most aggressive part."""
+    """Only RTInterferenceWeigher decides: the two worst neighbours part."""
 
     WEIGHERS = (_WEIGHER,)
 
@@ -129,7 +129,7 @@ class WeighedTest(_Case):
         self.assert_beside({'shared': {'II': 2}}, {'shared': {'II': 2}})
 
     def test_two_schedulers(self) -> None:
-        """Neither remembers anything: what hosts publish is enough."""
+        """Both schedulers remember nothing: the data of hosts are enough."""
         # Nova's tests have one; it is the queue they share.
         self._service_fixture_count['scheduler'] = 0
         self.start_service('scheduler', host='scheduler2')

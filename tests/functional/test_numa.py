@@ -69,7 +69,7 @@ class TestCase(test_deadline.Stock, operations.TestCase):
             expected_attrs=['numa_topology']).numa_topology
 
     def assert_in_cells(self, server: Server, host: str = 'host1') -> None:
-        """Each vCPU of the claim is where its memory is."""
+        """Asserts that each vCPU of the claim is in the cell of its memory."""
         claimed = self.claimed(server).by_vcpu
         memory = self.memory(server, host)
         cells = self.topology(server).cells
@@ -197,7 +197,7 @@ class PciTest(TestCase):
 
 
 class MovesTest(TestCase):
-    """To a host where the cell that Nova prefers has no room."""
+    """Servers move to a host whose cell preferred by Nova has no room."""
 
     HOSTS = ('host1', 'host2')
 
@@ -224,7 +224,7 @@ class MovesTest(TestCase):
         'The pCPUs are in the cell of the memory; a revert gives the old '
         'claim back.')
     def test_resize(self) -> None:
-        """To a flavor with a topology, and back to one without."""
+        """Resizes to a flavor with a topology, and back to one without it."""
         server = self.boot_on('host1', self.flavor(600, 2))
         self.disable('host1')
         self.act(server, 'resize', {'flavorRef': self.bound(700, 2)},
@@ -322,7 +322,7 @@ class MixedTest(TestCase):
 
 
 class OlderTest(TestCase):
-    """A host of a version that claims pCPUs of any cell, beside a new one."""
+    """An older host, which claims pCPUs of any cell, next to a new host."""
 
     HOSTS = ('host1', 'host2')
 

@@ -271,7 +271,7 @@ class WithoutPluginTest(TestCase):
 
 
 class FromBeforeTest(TestCase):
-    """Its flavor has the keys and it holds no claim."""
+    """The flavor has the keys, but the server holds no claim."""
 
     SCHEDULING = False
 

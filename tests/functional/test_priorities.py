@@ -155,7 +155,7 @@ class AdmissionTest(TestCase):
         self.assertIn(f'but its kernel {WORDS}', self.stdlog.logger.output)
 
     def test_scheduler_of_the_version_before(self) -> None:
-        """It passes by the sum; the claim refuses, and Nova goes on."""
+        """The older scheduler compares sums; then the claim refuses."""
         self.start_host('host2')
         # The fullest host first.
         self.flags(rt_share_weight_multiplier=-100.0, group='nova_rt')

@@ -46,7 +46,7 @@ class QuotaCase(test_tenant.TenantCase):
 
     def refused_for(self, resource: str, call: Any, *args: Any,
                     **kwargs: Any) -> str:
-        """Returns what the tenant is told with the status 403."""
+        """Returns the message to the tenant with status 403."""
         error = self.assertRaises(
             client.OpenStackApiException, call, *args, **kwargs)
         self.assertEqual(403, error.response.status_code)

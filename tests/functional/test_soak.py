@@ -86,7 +86,7 @@ class CloudTest(base.TestCase):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 
     def cloud(self, hosts: int) -> Any:
-        """To be used in a with statement."""
+        """Returns a context manager with a cloud."""
         kernels = [self.KERNELS[number % len(self.KERNELS)]
                    for number in range(hosts)]
         return contextlib.closing(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Soft reservations: servers that get what nobody has reserved, too."""
+"""Soft reservations: servers also get unreserved CPU time."""
 
 import errno
 from typing import Any
@@ -97,7 +97,7 @@ class SoftTest(Stock, operations.TestCase):
             self.assert_soft(server, share)
 
     def test_two(self) -> None:
-        """They have equal parts of what is free."""
+        """The two servers have equal parts of the free share."""
         first = self.boot_on('host1', self.soft(300))
         second = self.boot_on('host1', self.soft(400))
         self.audit('host1')
@@ -172,7 +172,7 @@ class SoftTest(Stock, operations.TestCase):
 
 
 class ChangeTest(test_change.ChangeTests, SoftTest):
-    """``nova-rt-manage reserve``, where a soft reservation is beside."""
+    """``nova-rt-manage reserve`` on a host with a soft reservation."""
 
     HOSTS = ('host1',)
     VCPUS = 1

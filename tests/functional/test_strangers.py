@@ -102,7 +102,7 @@ class MovedTests:
         self.act(server, 'confirmResize', None, 'ACTIVE')
 
     def assert_kept(self, server: Any, before: Any) -> None:
-        """Its guest has what it had, and nobody else is offered it."""
+        """Asserts that the guest keeps its share, and that nobody gets it."""
         for _ in range(2):
             self.audit('host1')
             self.audit('host2')

@@ -86,13 +86,13 @@ class HostsTestCase(base.CloudTestCase):
         return server
 
     def ask(self, server: Server, host: str | None = None) -> None:
-        """Ask for a live migration; without a host one is chosen."""
+        """Asks for a live migration; without a host, Nova chooses one."""
         self.compute.live_migrate_server(server, host=host,
                                          block_migration='auto')
 
     def move(self, server: Server, host: str | None = None,
              ends: str = 'completed') -> None:
-        """Ask for a live migration and wait for its end."""
+        """Asks for a live migration and waits for its end."""
         self.ask(server, host)
         self.ended(server, ends)
 
@@ -126,9 +126,9 @@ class HostsTestCase(base.CloudTestCase):
         return str(self.compute.get_server(server).instance_name)
 
     def begins_to_move(self, server: Server) -> None:
-        """Ask for a migration that takes long; there are two guests then.
+        """Begins a long migration, and waits until there are two guests.
 
-        The one at the destination has its reservation.
+        The guest at the destination has its reservation.
         """
         if self.GUEST == 'kvm':
             self.skipTest('guests with KVM have too little memory to move '
@@ -149,7 +149,7 @@ class HostsTestCase(base.CloudTestCase):
         return holding.EVENT in {each.event for each in events}
 
     def moves_on(self, server: Server, host: str) -> None:
-        """It leaves the host as fast as it can."""
+        """Lets the guest leave the host as fast as possible."""
         self.eventually('it has moved', lambda: not self.hurry(server, host))
 
     def hurry(self, server: Server, host: str) -> bool:
@@ -165,13 +165,13 @@ class HostsTestCase(base.CloudTestCase):
         return str(rows[0][0]) if rows else ''
 
     def speed(self, server: Server, host: str, mib_s: int) -> None:
-        """Limit what a migration of the guest sends."""
+        """Limits the bandwidth of a migration of the guest."""
         with connected(host) as connection:
             connection.lookupByUUIDString(
                 server.id).migrateSetMaxSpeed(mib_s)
 
     def assert_runs(self, server: Server, host: str) -> None:
-        """It is there alone, and has there what it was claimed."""
+        """Asserts that only this host has the guest, with its reservation."""
         self.assertEqual(('ACTIVE', host), (
             self.compute.get_server(server).status, self.where(server)))
         found = self.on_host(server)

@@ -5,7 +5,7 @@
 Runs as a process of its own, the only one that is always on time:
 ``python -m tests.hosts.meter DOMAIN`` writes a line for each look until it
 is ended: ns of the clock, ns of CPU time in all, and whether its thread
-waits for something else than the CPU.
+waits for something other than the CPU.
 """
 
 from collections.abc import Iterator, Sequence

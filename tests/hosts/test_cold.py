@@ -62,7 +62,7 @@ class ColdTestCase(base.HostsTestCase):
         self.assert_runs(server, base.EAST)
 
     def test_resized_elsewhere(self):
-        """There is no room for the larger one beside the other server."""
+        """The host has no room for the larger flavor and the other server."""
         server = self.reserved(base.EAST, 'idle', 20_000)
         self.reserved(base.EAST, 'idle', 30_000)
         self.resize(server, 50_000)
@@ -93,7 +93,7 @@ class ColdTestCase(base.HostsTestCase):
         self.assert_runs(server, base.WEST)
 
     def is_back(self, service: base.Service) -> None:
-        """It ends what was evacuated before Nova has it in use again."""
+        """The host ends evacuated guests before Nova uses the host again."""
         self.start_what_was_killed()
         self.eventually('it is used', lambda: self.is_used(service))
 

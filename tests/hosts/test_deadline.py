@@ -29,7 +29,7 @@ class DeadlineTestCase(pinned.PinnedTests, moves.SharesTestCase):
                          f'nova_rt.kernel_interface={interface}')
 
     def assert_runs(self, server: base.Server, host: str) -> None:
-        """Its vCPUs kept their policy, each on its pCPU."""
+        """Asserts that the vCPUs kept their policy, each on its pCPU."""
         super().assert_runs(server, host)
         self.assert_pinned(self.on_host(server))
 

@@ -74,7 +74,7 @@ class KilledTestCase(base.HostsTestCase):
         self.assert_runs(self.server, base.EAST)
 
     def obey(self) -> None:
-        """Type what the check says to do."""
+        """Runs the commands that the check recommends."""
         for remedy in re.findall('to do: run (.*)', full_base.differences()):
             for command in remedy.split(', then '):
                 program, *arguments = command.split()

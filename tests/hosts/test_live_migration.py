@@ -57,7 +57,7 @@ class SharesTestCase(base.HostsTestCase):
 class LiveMigrationTestCase(SharesTestCase):
 
     def test_busy(self):
-        """It has its share before, while it moves, and after."""
+        """The server has its share before, during and after the move."""
         server = self.reserved(base.EAST)
         for host in (base.WEST, base.EAST):
             self.assert_keeps_its_share(server, host)

@@ -66,7 +66,7 @@ class Container:
     """One at a time: its network has a fixed name.
 
     :param directory: for the Debian; kept, so that a later run is shorter
-    :param share: what it sees as /srv/share
+    :param share: the directory that is /srv/share in the container
     """
 
     def __init__(self, directory: pathlib.Path, share: pathlib.Path) -> None:
@@ -79,7 +79,7 @@ class Container:
         self._shared: shared.Shared | None = None
 
     def build(self) -> None:
-        """Make the Debian anew."""
+        """Builds the Debian system again."""
         shutil.rmtree(self.root, ignore_errors=True)
         mirror = apt.mirror()
         sources = [f'deb {mirror} {suite} main' for suite in _SUITES]
@@ -140,9 +140,9 @@ class Container:
         return int(found[0]) if found else None
 
     def run(self, script: str, user: str = 'root', check: bool = True) -> str:
-        """Returns what it prints, both streams.
+        """Returns the output of a command, both streams.
 
-        :raises RuntimeError: it fails
+        :raises RuntimeError: when the command fails
         """
         # No pipe: what a script leaves in the background would hold it open.
         with tempfile.TemporaryFile('w+', errors='replace') as printed:

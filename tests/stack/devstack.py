@@ -43,10 +43,10 @@ class DevStack:
         self.box.run('bash /srv/share/prepare.sh')
 
     def stack(self, more: str = '', check: bool = True) -> str:
-        """Returns what stack.sh prints at its end.
+        """Returns the last output of stack.sh.
 
-        :param more: settings of local.conf beside those of the sample
-        :raises RuntimeError: it fails
+        :param more: settings of local.conf in addition to the sample
+        :raises RuntimeError: when stack.sh fails
         """
         ours = 'file:///srv/share/nova-rt.git main'
         text = ''.join(
@@ -69,7 +69,7 @@ class DevStack:
                      '/usr/local/lib/python3.*/dist-packages')
 
     def doctor(self) -> str:
-        """Its exit status tells of warnings, too."""
+        """Returns the output; warnings also change the exit status."""
         return self.box.run('nova-rt doctor', check=False)
 
     def unstack(self) -> str:

@@ -44,7 +44,7 @@ def lacking() -> str:
 
 
 def make(target: pathlib.Path) -> None:
-    """One of each project below target/openstack, and target/nova-rt.git."""
+    """Makes target/nova-rt.git and a repository for each OpenStack project."""
     folder = pathlib.Path(os.environ[VARIABLE])
     for name in PROJECTS:
         source = _find(folder, name)

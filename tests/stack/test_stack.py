@@ -18,7 +18,7 @@ SECONDS, WINDOWS = 6, 5
 
 
 class StackTest(base.BaseTestCase):
-    """One test, since each step needs what the one before has left."""
+    """A single test, because each step needs the result of the step before."""
 
     TIMEOUT_SCALING_FACTOR = 1000
 

@@ -17,6 +17,9 @@ _WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef,
                     ast.AsyncFunctionDef)
 #: Words that begin a docstring without a subject.
 _NO_SUBJECT = re.compile('(What|Where|How|That|Those|Which|Whether|Why|Of) ')
+#: Words for a thing that only another docstring, or the name of a test, names.
+_NO_NAME = re.compile("(It|Its|They|Their|Theirs|Them|These|This one|Such|Nor|"
+                      "And|Else|Who|Whatever|Neither)\\b")
 
 
 def _docstrings(folder: str) -> Iterator[tuple[str, str]]:
@@ -47,3 +50,8 @@ class DocstringsTest(unittest.TestCase):
             f'{where}: {text}' for where, text
             in [*_product(), *_docstrings('tests')]
             if _NO_SUBJECT.match(text) and ' test_' not in where])
+
+    def test_none_begins_with_an_unnamed_thing(self):
+        self.assertEqual([], [
+            f'{where}: {text}' for where, text
+            in [*_product(), *_docstrings('tests')] if _NO_NAME.match(text)])

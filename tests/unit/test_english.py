@@ -17,7 +17,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 _FOLDERS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
             'rt_probe', 'rt_weighers', 'tacker_rt', 'nova_rt_tempest_plugin',
             'tools', 'paper', 'benchmarks', 'doc/source', 'releasenotes/notes',
-            'tosca-samples', 'devstack')
+            'tosca-samples', 'devstack', 'tests')
 _SUFFIXES = ('.py', '.rst', '.inc', '.yaml')
 #: Python folders without the experiments and benchmarks.
 _PRODUCT = _FOLDERS[:10]
@@ -56,6 +56,16 @@ _PHRASES = (
     (r'\b(one|smaller|larger|amounts) of both\b', '"of the two"'),
     (r'\b([Uu]p to|[Aa]fter|[Ii]n|[Oo]f|[Ff]or) so many\b', '"this many"'),
     (r'\bnobody knows any more\b', '"is no longer known"'),
+    (r'\banew\b', '"again"'),
+    (r'\b[Nn]one where\b', '"if" begins a condition'),
+    (r'\bthreads beside\b|\b[Bb]eside other work\b|\bbeside (its|the) vCPUs\b',
+     '"other than" and "on a busy machine"'),
+    (r', by which\b', 'two sentences'),
+    (r':(cvar|ivar|param) \w+: of\b', 'a noun comes first'),
+    (r':raises \w+: when (that|this fails|it (does|is|may))\b',
+     'the noun instead of "that" and "it"'),
+    (r'\brights for that\b|\brun this where\b',
+     'the noun instead of "this" and "that"'),
 )
 #: Names that hide the type of what they name.
 _EMPTY_NAMES = frozenset({'found', 'held', 'look', 'seen'})
@@ -65,7 +75,8 @@ def _texts(folders: tuple[str, ...], suffixes: tuple[str, ...]
            ) -> Iterator[tuple[pathlib.Path, str]]:
     for folder in folders:
         for path in sorted((_ROOT / folder).rglob('*')):
-            if path.suffix in suffixes and path.is_file():
+            if (path.suffix in suffixes and path.is_file()
+                    and path != pathlib.Path(__file__)):
                 yield path, path.read_text(errors='replace')
 
 

@@ -22,7 +22,7 @@ Traceback (most recent call last):
 class FailuresTest(unittest.TestCase):
 
     def said(self, **cases):
-        """:param cases: by name, the status"""
+        """:param cases: the statuses, by name"""
         out = io.BytesIO()
         stream = v2.StreamResultToBytes(out)
         for name, status in cases.items():

@@ -69,7 +69,7 @@ class PagesTest(unittest.TestCase):
             self.assertIn(folder, named)
 
     def test_links_of_the_readme(self):
-        """Each leads to a file of the project, or out of it."""
+        """Each link leads to a file of the project, or to another site."""
         text = (_ROOT / 'README.rst').read_text()
         targets = re.findall(r'<([^<> ]+)>`_', text)
         self.assertTrue(targets)
@@ -78,7 +78,7 @@ class PagesTest(unittest.TestCase):
                 self.assertTrue((_ROOT / target).is_file(), target)
 
     def test_properties_of_flavors_are_set_by_a_command_that_fails(self):
-        """Where Nova refuses one "flavor create --property" exits with 0."""
+        """If Nova refuses a property, "flavor create" still exits with 0."""
         bad = re.compile(r'flavor create (?!-)(?:(?!&&).)*--property')
         pages = [*_ROOT.glob('*.rst'), *(_ROOT / 'doc/source').rglob('*.rst'),
                  *(_ROOT / 'tosca-samples').rglob('*.rst')]

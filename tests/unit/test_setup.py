@@ -30,8 +30,8 @@ def _setup():
 class ProgramsTest(base.BaseTestCase):
 
     def build(self, clang, **environment):
-        """The command that compiled the programs, None where none did."""
-        # Without its __init__, by which pbr begins to write files.
+        """Returns the command that compiled the programs, or None."""
+        # Without its __init__, because pbr would begin to write files.
         cls = _setup()['BuildPrograms']
         command = cls.__new__(cls)
         command.editable_mode = False

@@ -101,8 +101,8 @@ class MissingTest(base.BaseTestCase):
             self.assertEqual((1, ''), (status, out))
             self.assertEqual(
                 f'{prog}: {package} is not installed in this Python '
-                f'environment; install nova-rt[{extra}] there, or run this '
-                f'where {package} is.\n', err)
+                f'environment; install nova-rt[{extra}] there, or run the '
+                f'command in an environment that has {package}.\n', err)
         _, out, _ = _run('-c', _START, prog, entry, '--help')
         self.assertRegex(' '.join(out.split()),
                          rf'{command} needs {package}: install nova-rt\['

@@ -14,8 +14,8 @@ from typing import Protocol
 #: The top groups below which libvirt puts guests, with and without systemd.
 GUEST_GROUPS = ('/machine.slice', '/machine')
 
-#: strerror of the OSError (EINVAL) for a short write, by which HCBS kernels
-#: refuse a value.  The rest of the value must never be sent.
+#: strerror of the OSError (EINVAL) for a short write: HCBS kernels refuse a
+#: value in this way.  The rest of the value must never be sent.
 SHORT_WRITE = 'short write'
 
 _REMOVED = 'nr_dying_subsys_cpu '

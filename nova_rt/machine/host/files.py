@@ -58,7 +58,7 @@ class Host:
         return b''.join(parts)
 
     def open(self, path: str) -> int:
-        """Returns a descriptor, by which a file can be read repeatedly.
+        """Returns a descriptor with which a file can be read repeatedly.
 
         :raises OSError: when the file cannot be opened, with *path* as its
             filename

@@ -37,7 +37,7 @@ _CONTROLLERS = ('cpu', 'cpuset')
 def verify(host: host_files.Host) -> None:
     """Checks that this process sees the tasks and groups of the host.
 
-    :raises OutsideHost: when it does not
+    :raises OutsideHost: when this process does not see them
     """
     reason = trouble(host)
     if reason:

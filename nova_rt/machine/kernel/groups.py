@@ -154,7 +154,7 @@ class Groups:
     def parents(self) -> list[str]:
         """Returns the groups that have a budget only for their children.
 
-        A group of a guest that has tasks of its own is left out.
+        If a group of a guest has tasks of its own, the group is left out.
         """
         top = [self.partition] if self.partition in self.all else []
         return top + [

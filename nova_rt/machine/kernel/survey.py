@@ -31,9 +31,9 @@ class Outcome(enum.Enum):
 
 
 def hierarchy_of(fs: cgroup.CgroupFS) -> cgroup.Hierarchy | None:
-    """Returns where the controller cpu is mounted; None if it is not.
+    """Returns where the controller cpu is mounted; None if unmounted.
 
-    :raises KernelError: when that cannot be found out
+    :raises KernelError: when the mounts cannot be read
     """
     with _explained('/'):
         return _hierarchy_of(fs)
@@ -103,7 +103,7 @@ class Survey:
         return int(words[0])
 
     def attempt(self, name: str, text: str) -> Outcome:
-        """Tests how a new group takes a value, and makes the group anew."""
+        """Tests how a new group takes a value, and makes the group again."""
         try:
             self.fs.write(posixpath.join(self._scratch, name), text)
         except OSError as error:

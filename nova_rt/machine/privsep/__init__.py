@@ -120,7 +120,7 @@ def write_cgroup_file(path: str, text: str) -> None:
 
     :raises PermissionError: when nova-rt may not write the file or the value
     :raises OSError: when the kernel refuses, with its errno; EINVAL for a
-        short write, by which HCBS kernels refuse
+        short write, because HCBS kernels refuse in this way
     """
     name = os.path.basename(path)
     form = form_of(name)

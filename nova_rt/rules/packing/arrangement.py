@@ -3,8 +3,8 @@
 """Arrangements of vCPUs on pCPUs, and how far they are from a request.
 
 The planner searches among arrangements.  ``rules.cpus`` decides which pCPUs
-have room; this module adds only lower bounds, by which the planner leaves out
-arrangements that cannot lead to the request in time.
+have room; this module adds only lower bounds.  With these bounds, the planner
+leaves out arrangements that cannot lead to the request in time.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -249,7 +249,7 @@ class Arrangement:
     def _without(self, ppm: int, source: int) -> dict[int, int] | None:
         """Returns the need of a pCPU that a vCPU leaves.
 
-        :returns: {} for a pCPU that the request cannot use; None where sums
+        :returns: {} for a pCPU that the request cannot use; None if sums
             do not decide alone
         """
         if not self._is_plain:

@@ -73,7 +73,7 @@ def plan(state: rt_cpus.CpuBandwidth,
          within: Collection[int] | None = None) -> Plan:
     """Returns the fewest moves after which the request fits.
 
-    :param state: the host, in which *claims* and all others count
+    :param state: the host with *claims* and all other claims
     :param claims: the claims that may move, by a name of the caller's choice
     :param steps: how many vCPUs the proof may consider; a vCPU counts each
         time; None for no limit on hosts of up to EXACT_CPUS pCPUs, and STEPS

@@ -85,7 +85,7 @@ def _at_most(context: Any, project_id: str,
 
 def _precise(context: Any, project_id: str,
              admitted: list[pending.Admitted]) -> dict[str, int]:
-    """Returns the usage, in which each server counts once.
+    """Returns the usage; each server is counted once.
 
     Placement may allocate a server while the usage is read.  The sum is
     therefore used only if the same servers were without an allocation before

@@ -141,7 +141,7 @@ def _check_rules(req: wsgi.Request, rules: policies.Enforcer, flavor: Any,
                  wanted: reservation.Reservation) -> None:
     """Refuses a reservation in hints that the policy file does not allow.
 
-    :raises PolicyNotAuthorized: when it does not allow the reservation
+    :raises PolicyNotAuthorized: when the file does not allow the reservation
     """
     context = req.environ['nova.context']
     rules.check(context, policies.HINT)

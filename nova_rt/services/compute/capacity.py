@@ -75,7 +75,7 @@ class CapacitySource(Protocol):
     def capacity(self) -> base.Capacity:
         """Returns how much the kernel can reserve.
 
-        :raises KernelError: when that cannot be found out
+        :raises KernelError: when the kernel does not tell
         """
 
 

@@ -3,8 +3,8 @@
 """Makes room for a claim that does not fit, by moves of vCPUs.
 
 ``[nova_rt] defrag_on_reject`` says whether this host only logs the moves, or
-makes them before the claim.  Everything happens under Nova's lock, with which
-the claim is made.
+makes them before the claim.  All of this happens under the lock of Nova that
+also covers the claim.
 """
 
 from typing import Any

@@ -111,7 +111,7 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
     def _drop_move_claim(self, context: Any, instance: Any, nodename: str,
                          flavor: Any = None, prefix: str = 'new_') -> None:
         # super() publishes the stats before Nova forgets the server, so the
-        # server is counted anew first.
+        # server is counted again first.
         stays = None
         if (instance.uuid in self.tracked_instances
                 and instance.uuid in self.tracked_migrations):

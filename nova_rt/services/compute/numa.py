@@ -63,7 +63,7 @@ class Question:
         return fitted and tuple(cell.id for cell in fitted.cells)
 
     def only(self, open_ids: Collection[int]) -> list[Any]:
-        """Returns all cells of the host, of which Nova can choose *open_ids*.
+        """Returns all cells of the host; Nova can choose only *open_ids*.
 
         The result includes the other cells, because Nova compares the networks
         of a server with those of all cells.

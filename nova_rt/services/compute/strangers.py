@@ -5,8 +5,9 @@
 There are strangers after a backup of the database was restored, or if another
 cloud uses the host.  nova-rt cannot know which reservation a stranger should
 have.  So a stranger keeps the budget that it holds, and the host does not
-offer this budget to others.  The database may have the server of a stranger on
-another host, where the server was when the backup was made.
+offer this budget to others.  According to the database, the server of a
+stranger may be on another host: the host that the server had when the backup
+was made.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -63,7 +63,7 @@ def policy(view: doctor_view.View) -> Iterator[findings.Finding]:
             'This kernel preempts tasks inside an RCU read section and does '
             'not boost them (CONFIG_PREEMPT_RCU without CONFIG_RCU_BOOST): '
             'if such a task never runs again, the whole host hangs.',
-            'Set guest_policy to rr, with which tasks take turns.')
+            'Set guest_policy to rr, so that tasks take turns.')
 
 
 def _may_strand(view: doctor_view.View) -> bool:

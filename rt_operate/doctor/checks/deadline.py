@@ -100,7 +100,7 @@ def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
     if unpinned and len(view.host.online) > 1:
         yield findings.warning(
             name, f'vCPUs with a reservation may run on several pCPUs '
-            f'(global EDF), where the kernel guarantees less: '
+            f'(global EDF), and the kernel then guarantees less: '
             f'{findings.first_few(unpinned)}.',
             'See the log of nova-compute for the reason why nova-compute '
             'cannot pin these vCPUs.')

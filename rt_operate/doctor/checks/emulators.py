@@ -60,9 +60,9 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             _ID, f'The emulator, I/O and vhost threads of '
             f'{findings.first_few([each.name for each in colliding])} may run '
-            f'on the pCPUs {cpulist.format_ids(sorted(shared))}, where they '
-            f'get only the time that reservations leave; CPUs used on average '
-            f'since the start: {most}.',
+            f'on the pCPUs {cpulist.format_ids(sorted(shared))}, and get '
+            f'there only the time that reservations leave; CPUs used on '
+            f'average since the start: {most}.',
             'Name CPUs for these threads in [nova_rt] emulator_cpus, or leave '
             'CPUs of cpu_shared_set out of rt_cpus; the next audit of '
             'nova-compute moves the threads there.')

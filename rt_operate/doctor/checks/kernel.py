@@ -35,7 +35,7 @@ def config(host: host_files.Host) -> dict[str, str] | None:
 def rt_group_sched(host: host_files.Host) -> bool | None:
     """Tells whether the kernel has CONFIG_RT_GROUP_SCHED=y.
 
-    :returns: None where the build options of the kernel are unknown
+    :returns: None if the build options of the kernel are unknown
     """
     build_options = config(host)
     if build_options is None:

@@ -81,9 +81,9 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
             wrong.append(f'{path} ({group.state.period_us} us)')
     if wrong:
         yield findings.problem(
-            'orphans.period', f'Groups above the servers have a period other '
-            f'than {tree.PARENT_PERIOD_US} us, with which nova-compute '
-            f'refuses to work: {findings.first_few(wrong)}.',
+            'orphans.period', f'nova-compute refuses to work, because groups '
+            f'above the servers have a period other than '
+            f'{tree.PARENT_PERIOD_US} us: {findings.first_few(wrong)}.',
             f'Set the period to {tree.PARENT_PERIOD_US} us and the runtime '
             f'so that the share of each group stays the same.')
 

@@ -52,9 +52,9 @@ _PATIENCE_SECONDS = 300
 class Measurement:
     """One container, by its own clocks and by the monitor.
 
-    :ivar gaps: in ns
-    :ivar long: those that a whole period without budget makes
-    :ivar used_s: of CPU time, by the clocks of its processes
+    :ivar gaps: the gaps, in ns
+    :ivar long: the number of gaps of a whole period without budget
+    :ivar used_s: the CPU time in seconds, by the clocks of its processes
     """
 
     gaps: list[int]

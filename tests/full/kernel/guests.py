@@ -32,7 +32,7 @@ _SECOND_NS = 1_000_000_000
 class Guest:
     """A container that runs.
 
-    :ivar paths: of its group, in each hierarchy, that of cpu first
+    :ivar paths: the paths of its group in each hierarchy, the one of cpu first
     """
 
     name: str

@@ -22,8 +22,8 @@ _POLL_SECONDS = 0.005
 class Machine:
     """A virtual machine that runs, on the pCPUs of a claim.
 
-    :ivar vcpus: in their order
-    :ivar cpus: of each, where libvirt pinned it at the start
+    :ivar vcpus: the vCPUs, in their order
+    :ivar cpus: the pCPU of each vCPU, where libvirt pinned it at the start
     """
 
     def __init__(self, paths: dict[str, tuple[pathlib.Path, ...]],

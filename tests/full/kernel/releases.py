@@ -39,7 +39,7 @@ class Wrong(Exception):
 class Round:
     """One guest and the nova-compute that serves it.
 
-    :ivar host: of a process that knows what it has done itself
+    :ivar host: the host of a process that knows its own changes
     """
 
     def __init__(self, machine: guests.Guests, tasks: int, program: str

@@ -2,12 +2,12 @@
 
 """Random operations on a real kernel, through the product's own enforcer.
 
-Containers of busy tasks are started, resized, released alive, killed and
-left behind, and the process that does it is killed and started anew.  After
-each operation the kernel must hold what is claimed, and a killed task must
-end.  A kernel of the first HCBS patches dies of a budget that is taken too
-early: run this where a panic does no harm.  Runs with other seeds, each on a
-fresh boot, add up.  As root::
+Containers of busy tasks are started, resized, released alive, killed and left
+behind, and the process that does it is killed and started again.  After each
+operation the kernel must hold what is claimed, and a killed task must end.  A
+kernel of the first HCBS patches dies of a budget that is taken too early.  Run
+the soak where a panic does no harm.  Runs with other seeds, each on a fresh
+boot, add up.  As root::
 
     python -m tests.full.kernel.soak --operations 2000 --seed 1
 

@@ -46,7 +46,7 @@ def _quantile(noted_ns: Sequence[int], part: float) -> int:
 class Row:
     """A line of the table.
 
-    :ivar server, client: what the monitor tells of both ends
+    :ivar server, client: the readings of the monitor at both ends
     """
 
     name: str

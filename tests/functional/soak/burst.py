@@ -15,14 +15,14 @@ from tests.functional.soak import plan
 class Result:
     """The outcomes of the requests.
 
-    :ivar placed: by attempt
-    :ivar refused: by the scheduler, where no host had room
-    :ivar gone: lost their races, and then no host had room any more
-    :ivar missed: lost their races, and a host had room still
-    :ivar late: no host had room, and one has when all is done: what others
-        had been given in Placement came back
-    :ivar again: of all that were not placed, those that are when they are
-        asked for once more, one after the other
+    :ivar placed: the number of placed servers, by attempt
+    :ivar refused: servers that the scheduler refused, when no host had room
+    :ivar gone: servers that lost their races, when no host had room any more
+    :ivar missed: servers that lost their races, when a host still had room
+    :ivar late: servers that found no host with room, although a host has room
+        at the end, because others returned their allocations to Placement
+    :ivar again: servers that were not placed at first, but are placed when
+        they are requested again, one after the other
     """
 
     placed: dict[int, int]

@@ -137,7 +137,7 @@ def _check_tracked(host: hosts.Host, own: set[str], audited: bool) -> None:
 
 def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
                      ) -> None:
-    """Its sums are those of the claims and of the builds under way."""
+    """Checks that the sums are those of the claims and running builds."""
     wanted: collections.Counter[str] = collections.Counter()
     for held in map(StoredClaim, own):
         wanted.update(dict(zip(_CLASSES, (

@@ -223,7 +223,7 @@ class WishesTest(unittest.TestCase):
                              [one['kept'], one['servers']['web']])
 
     def test_a_mask_stays(self):
-        """Servers that Tacker makes anew, and those of a changed package."""
+        """Servers that Tacker makes again, and those of a changed package."""
         lives = [Life(form, 'plain', operation, _NO)
                  for form in ('group', 'individual')
                  for operation in ('heal', 'heal all', 'scale out',

@@ -98,8 +98,8 @@ class FormatsTest(commands.CommandTest):
              'Permission denied; run the command as root.\n'),
             self.run_main('x'))
         self.assertEqual(
-            'this process lacks the rights for that: Operation not '
-            'permitted; run the command as root.', base.no_rights(
+            'this process lacks rights: Operation not permitted; run the '
+            'command as root.', base.no_rights(
                 PermissionError(1, 'Operation not permitted')))
 
     def test_the_option_in_the_help(self):

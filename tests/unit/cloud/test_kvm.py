@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""cloud.kvm: a host whose /dev/kvm cannot run guests is told from others."""
+"""cloud.kvm: recognizes a host whose /dev/kvm cannot run guests."""
 
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""demo.host: what a look into Nova's databases tells."""
+"""demo.host: the state of a host in Nova's databases."""
 
 import contextlib
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""demo.measure: time that the hypervisor took is told, and measured again."""
+"""demo.measure: reports time that a hypervisor took; measures again."""
 
 import contextlib
 import io

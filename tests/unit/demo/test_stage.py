@@ -14,7 +14,7 @@ from nova_rt.rules import hostmap
 
 
 class FilledTest(unittest.TestCase):
-    """Servers that fill the host go before Nova is started anew."""
+    """Servers that fill the host are deleted before Nova starts again."""
 
     def filled(self, replicated: bool, used: list[int]) -> list[str]:
         """The commands that were typed, in their order."""

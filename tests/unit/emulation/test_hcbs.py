@@ -176,7 +176,7 @@ class SysctlTest(base.EmulationTest):
         self.assert_dies(lambda: self.sysctl(-1))
 
     def test_below_what_deadline_tasks_hold(self) -> None:
-        """It passes, and then there is no way back."""
+        """The kernel accepts the write, and then refuses to undo the write."""
         self.task('/')
         self.assert_ok(self.runtime('/', 800_000))
         self.kernel.set_deadline(7, 600_000, 1_000_000)

@@ -79,7 +79,7 @@ class F4Test(MaxTest):
                        self.max('/a', 'max 0'))
 
     def test_where_real_time_tasks_run(self) -> None:
-        """They run without numbers in the root group; with 0, nowhere."""
+        """Without numbers: in the root group; with 0: not at all."""
         self.task('/a/b')
         self.task('/', base.FIFO, 8)
         self.assert_ok(self.policy(7, base.FIFO), self.policy(7, base.OTHER))
@@ -139,7 +139,7 @@ class F4Test(MaxTest):
         self.assertEqual('0 0', self.read('/a', rt_max.INTERNAL))
 
     def test_a_group_that_gets_numbers_above_others(self) -> None:
-        """It is compared with no child, and counted beside all of them."""
+        """The group is compared with no child, and added to all of them."""
         self.assert_ok(self.max('/a/b', '60000 100000'))
         for text in ('0 0', '0 99991', '5 2000000'):
             self.assert_ok(self.max('/a', text), self.max('/a', 'max 0'))
@@ -247,7 +247,7 @@ class F5Test(MaxTest):
                          self.kernel.granted()['/a/b'])
 
     def test_without_the_controller_cpu(self) -> None:
-        """Its cpuset is bound to the numbers of the group above it."""
+        """The numbers of the group above bind the cpuset of the group."""
         self.assert_ok(self.subtree('/a', '-cpu'),
                        self.cpus('/a/b', '1'),
                        self.max('/a', '0 1000000'))
@@ -271,7 +271,7 @@ class F5Test(MaxTest):
         self.assertEqual([], self.kernel.trapped())
 
     def test_a_task_that_never_runs(self) -> None:
-        """Its group is max, and what is above is spent on its CPU."""
+        """The group is max, and the budget above is used up on this CPU."""
         self.assert_ok(self.cpus('/a/b', '1'),
                        self.cpus('/a/c', '1'),
                        self.max('/a/b', '10000 100000'))

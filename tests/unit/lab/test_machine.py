@@ -102,7 +102,7 @@ class CommandTest(unittest.TestCase):
         self.assertIn('hugepages=0:9', words(machine.Machine(pages=9)))
 
     def test_each_cpu_is_a_socket(self):
-        """Without ACPI, a kernel finds no second core."""
+        """Without ACPI, a kernel finds no second core of a socket."""
         self.assertIn('-smp 4,sockets=4 ', words(machine.Machine(cpus=4)))
 
     def test_a_root_that_is_shared(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""lab.session: what the machine is told."""
+"""lab.session: the commands to the machine."""
 
 import os
 import pathlib

@@ -84,7 +84,7 @@ class CallsTest(unittest.TestCase):
         self.assertFalse(policy.grants(30_000, 100_001))
 
     def test_a_thread_that_reclaims(self) -> None:
-        """Not what a claim gives: it takes what others leave, too."""
+        """A claim never gives this policy, which also takes unused time."""
         sched_setattr.start(7, 30_000, 100_000, reclaim=True)
         self.calls.flags = self.calls.set[0][2]
         self.assertEqual(3, self.calls.flags)
@@ -121,7 +121,7 @@ class CallsTest(unittest.TestCase):
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_of_one_that_runs(self) -> None:
-        """It may be throttled: less would throttle it for hours."""
+        """The thread may be throttled; with less, it would be so for hours."""
         sched_setattr.start(7, 30_000, 100_000)
         self.runs = [True]
         sched_setattr.stop(7)
@@ -188,7 +188,7 @@ class FunctionTest(unittest.TestCase):
             sched._function('sched_setattr')
 
     def test_32_bits(self) -> None:
-        """Such a process has other numbers on the same machine."""
+        """A 32-bit process uses other numbers on the same machine."""
         with (mock.patch('sys.maxsize', 2 ** 31 - 1),
               self.assertRaisesRegex(OSError, 'is not known')):
             sched._function('sched_setattr')

@@ -45,7 +45,7 @@ class ServerTestCase(unittest.TestCase):
 def found(sent_us, responses_us, used_us=None, size=128, late_us=0):
     """Returns a client's output for requests of WORK_US; None: no reply.
 
-    :param late_us: of all requests, or of each
+    :param late_us: the delay of all requests, or of each request
     """
     count = len(sent_us)
     sent = 1000 * np.array(sent_us)

@@ -230,7 +230,7 @@ class PapersTest(unittest.TestCase):
             self.assertRegex(row['date'], r'^2026-1[12]-\d\d$')
 
     def test_every_picture_has_data(self):
-        """Each is drawn from a file beside it."""
+        """Each picture is drawn from a file in the same directory."""
         data = {'fig6.png': 'table3.csv',
                 'fig6-groups.png': 'table3-groups.csv'}
         for picture in PAGES.glob('*.png'):

@@ -23,7 +23,7 @@ class SummaryTest(unittest.TestCase):
     @unit.PROPERTY
     @hypothesis.given(TIMES)
     def test_survival(self, times):
-        """It falls from 1 to 0, and at the quantiles it is what they say."""
+        """The survival falls from 1 to 0, and agrees with the quantiles."""
         summary = records.Summary.from_times(np.array(times, float))
         at = np.array((0, *summary.quantiles_us))
         found = summary.survival(at, len(times))

@@ -54,7 +54,7 @@ class FitTest(base.TestCase):
                          self.rows(fit.Fit, '--share', '1')[0][2])
 
     def test_a_kernel_that_charges_every_pcpu(self):
-        """Its servers have one sum, whichever pCPUs are empty."""
+        """All servers share one sum, even if some pCPUs are empty."""
         held = reservation.Reservation(60_000, 100_000)
         state = cpus.CpuBandwidth.empty(
             (0, 1, 2), 950_000, replicated=True).fold([((0,), held)])

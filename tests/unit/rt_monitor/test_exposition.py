@@ -61,7 +61,7 @@ def look_at(**seen):
 
 
 def full():
-    """Returns a look with values for all metrics."""
+    """Returns a snapshot with values for all metrics."""
     return look_at(u1=sched.ServerUsage(
         usage() + waits.Usage(waits.Totals(500_000_000, 0)), {0: usage()}))
 

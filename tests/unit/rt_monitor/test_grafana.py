@@ -62,7 +62,7 @@ def names(expressions):
 class GrafanaTest(unittest.TestCase):
 
     def test_each_metric_is_on_its_page(self):
-        """By its name, or by its end after that of the one before."""
+        """The page has the whole name, or the end after an earlier name."""
         text = _PAGE.read_text()
         ends = set(re.findall(r'\.\.\.(_\w+)', text))
         self.assertEqual([], [

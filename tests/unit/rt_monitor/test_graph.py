@@ -177,7 +177,7 @@ class GraphTest(unittest.TestCase):
         self.assertIsNone(found.vertices['u3'].own_s)
 
     def test_peers_beyond_the_places(self):
-        """They have neither an address nor a port."""
+        """Peers beyond the places have neither an address nor a port."""
         seen_of = transactions.ServerTransactions(
             {peer(SERVER, '192.0.2.9'): took(3, 1)},
             sums={SERVER: took(3, 1) + took(4, 9)},

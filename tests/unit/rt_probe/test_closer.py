@@ -49,7 +49,7 @@ class CloserTest(base.BaseTestCase):
         self.assertEqual(2 * 5, found.count(_PERIOD))
 
     def test_first_reading(self):
-        """It is not known whether the thread waited before."""
+        """The first reading does not show whether the thread waited before."""
         found = closer.Closer(_USUAL)
         found.note(20 * _S, True, known=False)
         self.assertEqual(_USUAL, found.pause_ns(_PERIOD))

@@ -111,7 +111,7 @@ class MachineTest(Case):
         self.assertIn('container', watched.start())
 
     def test_a_hypervisor_that_never_reported_steal(self):
-        """What QEMU without KVM takes is not seen (0.3 was told as 1)."""
+        """Time that QEMU without KVM takes is not seen (0.3 looked like 1)."""
         self.machine()
         self.tree.write('/proc/cpuinfo', 'flags\t\t: fpu hypervisor\n')
         self.tree.stat(0, 0, 0, 0, 0, 0, 0, 0)

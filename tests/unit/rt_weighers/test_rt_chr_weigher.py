@@ -40,7 +40,7 @@ class RTCHRWeigherTest(base.TestCase):
             self.assertGreater(found[least] - found[2 * least], 0.4, name)
 
     def test_hosts_of_virtual_machines(self):
-        """What the paper measured is specific to containers."""
+        """The measurements of the paper are specific to containers."""
         self.assertEqual({0.0}, set(self.weights(
             {'hw:cpu.app_class': 'cpu'}, hypervisor='QEMU').values()))
 

@@ -51,14 +51,14 @@ class RTInterferenceWeigherTest(_Case):
         self.config(interference_weight_multiplier=1.0)
 
     def test_the_server_and_its_neighbours_count(self):
-        """II beside V: it has 0.353, and V 0.705 of what it had."""
+        """II beside V has 0.353 of its throughput alone, and V has 0.705."""
         self.config(interference_weight_multiplier=100.0)
         found = self.weights([host('none'), host('I', 'I'), host('V', 'V')],
                              typed('II'))
         self.assertEqual(['none', 'I', 'V'], list(found))
 
     def test_the_next_one_counts_in_part(self):
-        """Here only II were seen: beside II it would have 0.587."""
+        """Only servers of type II were seen: II beside II would have 0.587."""
         found = self.weights([host('a'), host('b')], typed('II'))
         self.assertAlmostEqual(1 - 0.6 * (2 - 2 * 0.587), found['a'], 4)
 
@@ -142,7 +142,7 @@ class RTInterferenceWeigherTest(_Case):
         self.assertEqual({'a': 1.0, 'b': 0.7}, found)
 
     def test_the_last_place_of_a_host(self):
-        """What the next server would have had there is gone with it."""
+        """A full host loses the throughput that the next server would add."""
         hosts = [host('room'), host('last')]
         hosts[1].free_ram_mb = 1023
         found = self.weights(hosts, typed('unknown'))

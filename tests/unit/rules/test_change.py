@@ -52,7 +52,7 @@ class FitTest(base.TestCase):
             state, (0, 1), share(300), share(451), policies.worst_fit))
 
     def test_both_count_under_fixed_priorities(self) -> None:
-        """Until a resize is confirmed."""
+        """Both reservations count until the resize is confirmed."""
         rule = base.FIXED
         state = host(2, ((0,), share(400)), rule=rule)
         for both, found in ((False, (0,)), (True, (1,))):

@@ -237,7 +237,7 @@ class InvariantTest(base.BaseTestCase):
                 state, new = admit(state, requests[done:done + 1], policy)
                 made += new
                 done += 1
-            # Counted anew from the claims, not by the code under test.
+            # Counted again from the claims, not by the code under test.
             for cpu in empty.cpus:
                 load = sum(wanted.bandwidth for chosen, wanted in made
                            if empty.replicated or cpu in chosen)

@@ -122,7 +122,7 @@ class HostMapTest(base.BaseTestCase):
             hostmap.HostMap(state, 'worst_fit'))['rt_map'])
 
     def test_the_release(self):
-        """It is there to be read by people, and changes nothing else."""
+        """The release is for people, and changes nothing else."""
         state = cpus.CpuBandwidth.empty((0, 1), 950_000)
         named = hostmap.HostMap(state, 'best_fit', release='0.1.0')
         stats = hostmap.to_stats(named)
@@ -239,7 +239,7 @@ class HostMapTest(base.BaseTestCase):
 
 
 class StrangersTest(base.BaseTestCase):
-    """Tests what the state counts beside claims."""
+    """Tests what the state counts in addition to claims."""
 
     one = hostmap.Stranger('uuid', 'instance-7', (
         ((0, 2), reservation.Reservation(10, 100)),
@@ -300,7 +300,7 @@ class StrangersTest(base.BaseTestCase):
 
 
 class PlacementTest(base.BaseTestCase):
-    """The two sums beside the fit function."""
+    """The two sums that Placement gets in addition to the fit function."""
 
     def inventories(self, replicated, pcpus=4):
         return hostmap.inventories(cpus.CpuBandwidth.empty(
@@ -347,7 +347,7 @@ class PlacementTest(base.BaseTestCase):
     @hypothesis.given(_HOSTS, _SERVERS, _POLICIES, st.data())
     @unit.PROPERTY
     def test_never_refuses_what_fits(self, empty, servers, policy, data):
-        """And refuses no less than the fit on a replicated host."""
+        """On a replicated host, the sum refuses the same as the fit."""
         host = Host(empty, policy)
         for vcpus, bandwidth in servers:
             fits = cpus.fits(host.state, vcpus, unit.share(bandwidth))

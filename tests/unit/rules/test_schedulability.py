@@ -63,7 +63,7 @@ class HoldsTest(base.BaseTestCase):
         self.assertTrue(rule().holds([]))
 
     def test_a_short_period_beside_a_long_one(self):
-        """At one priority these were measured to get 0.14 and 0.60."""
+        """At one priority, these servers got 0.14 and 0.60 (measured)."""
         self.assertTrue(rule(tick_us=4000).holds([ms(3, 10), ms(600, 1000)]))
         self.assertFalse(rule(levels=1, tick_us=4000).holds(
             [ms(3, 10), ms(600, 1000)]))
@@ -74,7 +74,7 @@ class HoldsTest(base.BaseTestCase):
         self.assertTrue(rule().holds([ms(30, 100), ms(110, 200)]))
 
     def test_equal_periods_delay_each_other(self):
-        """Who of them comes first is nothing to count on."""
+        """The kernel does not say which of the servers runs first."""
         self.assertTrue(rule().holds([ms(30, 100)] * 2))
         self.assertFalse(rule().holds([ms(30, 100)] * 3))
 

@@ -65,7 +65,7 @@ class ShareTest(unittest.TestCase):
         (self.root / path).write_text(text)
 
     def test_the_threads_of_vcpus(self):
-        """Each once, by the files of both versions of control groups."""
+        """Each thread is found once, in the files of both cgroup versions."""
         self.put('cpu/instance-1/vcpu0/tasks', '11\n12\n')
         self.put('cpuset/instance-1/vcpu0/tasks', '12\n')
         self.put('instance-2/vcpu1/cgroup.threads', '13\n')

@@ -2,8 +2,8 @@
 
 """A second reading of descriptors, as plain as can be, to compare with.
 
-It knows nothing of tacker_rt and of nova_rt.  It only has to be right for
-descriptors that are accepted; on others it may fail in any way.
+The oracle does not use tacker_rt or nova_rt.  The oracle only has to be right
+for accepted descriptors, and may fail in any way for others.
 """
 
 import math
@@ -117,7 +117,7 @@ def _is_vdu(kind, parents):
 
 
 def lost(template):
-    """Counts the keys that stand in neither a VDU nor a policy."""
+    """Counts the keys that are outside of all VDUs and policies."""
     read_at = sum(len({RUNTIME, PERIOD} & set(_below(
         node.get('capabilities'), *path)))
         for name, node in _below(template, 'topology_template',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests that small files cannot take long, nor much memory.
+"""Tests that small files take neither much time nor much memory.
 
 Work is counted, not timed: comparisons of words, problems, bytes.
 """

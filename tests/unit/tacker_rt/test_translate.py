@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests Heat templates out of VNFDs.
+"""Tests Heat templates that are made from VNFDs.
 
 ``golden`` has the templates of the samples, one file for each.
 """
@@ -101,7 +101,7 @@ class TranslateTest(base.BaseTestCase):
             [name for name in _names() if name.startswith('legacy')])
 
     def test_version_of_the_old_profile(self):
-        """Its VNFDs use the types of Tacker without an import."""
+        """VNFDs of this profile use the types of Tacker without an import."""
         path = self.replaced('tacker_rt_nfv_1_0_0',
                              'tosca_simple_profile_for_nfv_1_0_0')
         server = translate.translate(path)[translate.MAIN]['resources'][

@@ -136,15 +136,14 @@ class PackageTest(base.BaseTestCase):
              'key.'], self.problems(directory=True))
 
     def test_a_request_without_user_data(self):
-        """Such a request would silently lose the reservation."""
+        """A request without user data would silently lose the reservation."""
         hot = 'BaseHOT/simple/hot.yaml'
         self.assertEqual([], validate.warnings(str(self.package)))
         self.edit(hot, '  tacker_rt:', '  other:')
         self.assertEqual(
             [f'{self.package}/{hot}: VDU VDU1: a request that names no user '
              'data silently deploys the VDU without its reservation; add '
-             'the resource tacker_rt, with which Heat refuses such a '
-             'request.'],
+             'the resource tacker_rt, so that Heat refuses the request.'],
             list(map(str, validate.warnings(str(self.package)))))
         self.edit('BaseHOT/simple/nested/VDU1.yaml', '      networks:',
                   '      scheduler_hints: {cpu.rt_runtime_us: 60000, '
@@ -230,7 +229,7 @@ class PackageTest(base.BaseTestCase):
              'no value; give the input a default.'], self.problems())
 
     def test_inputs_of_another_file(self):
-        """Each template has its own, of whatever type and default."""
+        """Each template has its own inputs, of any type and default."""
         (self.package / 'Definitions' / 'other.yaml').write_text(
             'tosca_definitions_version: tosca_simple_yaml_1_2\n'
             'topology_template: {inputs: {rt: {type: float, default: 5}}}\n')
@@ -242,7 +241,7 @@ class PackageTest(base.BaseTestCase):
         self.assertEqual([], self.problems())
 
     def test_a_vdu_without_a_reservation_needs_no_server(self):
-        """Its server may be called otherwise: nothing is put into it."""
+        """The server may have another name, because it gets no values."""
         path = self.package / 'Definitions/vnfd.yaml'
         path.write_text(re.sub(r'cpu\.rt_(\w+):', r'x_\1:',
                                path.read_text()))

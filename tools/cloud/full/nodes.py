@@ -190,7 +190,7 @@ def _configure_libvirt(cloud: settings.Settings, node: computes.Node
 
 
 def _known_hosts(cloud: settings.Settings) -> list[str]:
-    """Writes the names of the nodes, by which libvirt migrates guests."""
+    """Writes the names of the nodes; libvirt needs them for migrations."""
     original = pathlib.Path('/etc/hosts')
     extended = cloud.etc / original.name
     names = (f'{node.address} {node.host_name}\n' for node in cloud.nodes)

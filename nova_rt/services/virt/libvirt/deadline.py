@@ -237,7 +237,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
 def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
     """Tests whether a SCHED_DEADLINE vCPU can stay on one pCPU.
 
-    :raises KernelError: when that cannot be found out
+    :raises KernelError: when the test is not possible
     """
     with vcpus.explained('/'):
         controller = tasks.cpuset

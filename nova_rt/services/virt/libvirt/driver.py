@@ -112,8 +112,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 LOG.warning(
                     '[nova_rt] emulator_cpus has no effect on this host: '
                     'emulator threads are moved only with the kernel '
-                    'interface sched_deadline, where the kernel lets each '
-                    'vCPU stay on its pCPU.')
+                    'interface sched_deadline, if this interface keeps each '
+                    'vCPU on its pCPU.')
             if target is not None:
                 self._rt_reconciler = reconcile.Reconciler(target)
         except (exception.KernelError, exception.OutsideHost) as error:

@@ -231,7 +231,7 @@ class Reservations:
 
         :raises LookupError: when the guest does not run
         """
-        # The domain is looked up anew, because with LXC a domain object
+        # The domain is looked up again, because with LXC a domain object
         # keeps the id from before the start.
         return _pid(self._host.get_connection().lookupByUUIDString(uuid))
 

@@ -97,7 +97,8 @@ class Maker:
                ) -> Domain:
         """Starts a paused guest.
 
-        :param quota: of its emulator and I/O threads, as nova-compute has it
+        :param quota: the quota of its emulator and I/O threads, as
+            nova-compute sets it
         :param devices: more devices, as XML
         """
         shared = ','.join(map(str, self._cpus))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The threads beside the vCPUs, and the limit that libvirt gives them."""
+"""The threads other than vCPUs, and the limit that libvirt gives them."""
 
 from collections.abc import Iterator
 import contextlib
@@ -111,7 +111,7 @@ def _use(host: hosts.Host, guest: domains.Domain, share: float | None
         before = _sum(beside)
         host.check(name, {guest: 0.3})
         used = (_sum(beside) - before) / (time.monotonic() - begin) / 1e9
-    host.found[f'CPUs used by the threads beside the vCPU, {share}'] = round(
+    host.found[f'CPUs used by other threads than the vCPU, {share}'] = round(
         used, 4)
     host.found[f'periods in which they were stopped, {share}'] = sum(
         int(line.split()[1]) for path in _groups(guest)

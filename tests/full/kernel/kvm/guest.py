@@ -20,8 +20,9 @@ _STATISTICS = pathlib.Path('/sys/kernel/debug/kvm')
 class Guest(abc.ABC):
     """A QEMU process, in groups as libvirt makes them.
 
-    :ivar pid: of QEMU
-    :ivar groups: of the whole guest, one in each hierarchy of cgroups
+    :ivar pid: the pid of QEMU
+    :ivar groups: the groups of the whole guest, one in each hierarchy of
+        cgroups
     """
 
     pid: int

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""CPU time of a machine's vCPUs, and of the threads beside its vCPUs."""
+"""CPU time of a machine's vCPUs, and of its other threads."""
 
 import os
 

@@ -18,7 +18,7 @@ def told(before: str = 'problem', after: str = 'OK') -> dict[str, Any]:
 class VerdictTest(unittest.TestCase):
 
     def wrong(self, wait: float, **findings: str) -> list[str]:
-        """The faults, if the thread waits *wait* ms beside a vCPU of 0.9."""
+        """Returns the faults after a wait of *wait* ms for a vCPU of 0.9."""
         return interrupts.faults(told(**findings), {
             '0.9, advice followed': {'mean wait': wait}})
 
@@ -26,7 +26,7 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual([], self.wrong(0.0999))
 
     def test_long_wait(self):
-        """Whatever the thread waits beside an ordinary task."""
+        """The length of the wait beside an ordinary task does not matter."""
         text, = self.wrong(0.154)
         self.assertIn('0.154 ms', text)
 

@@ -60,7 +60,7 @@ class TroubleTest(base.DoctorTest):
                               self.trouble(files, {GROUPS: group}))
 
     def test_libvirt_in_the_same_namespace(self) -> None:
-        """All guests are below what both see; nobody else's word counts."""
+        """All guests are below the namespace of both; nothing else counts."""
         host = self.host(V2, {GROUPS: '0::/../..', '/proc/7/ns/cgroup': '',
                               '/proc/self/ns/cgroup': ''})
         ns = pathlib.Path(host.root, 'proc/self/ns/cgroup')

@@ -44,7 +44,7 @@ class ThreadTest(unittest.TestCase):
         self.assertLess(thread.ran_ns(self.asleep), 20_000_000)
 
     def test_time_without_schedstat(self) -> None:
-        """By ticks then; a kernel may show zeros, too."""
+        """The time is counted in ticks; a kernel may also show zeros."""
         def read(number: int, name: str) -> str:
             if name == 'schedstat':
                 return '0 0 0'

@@ -158,9 +158,9 @@ class KernelTest(unittest.TestCase):
         return found
 
     def assert_tight(self, kernel: emulation.Kernel, top: str) -> None:
-        """Each group that has children holds just what they do.
+        """Asserts that each group holds exactly the sum of its children.
 
-        On F1 the top one has all that is left, if they hold anything.
+        On F1, the top group has all of the rest if its children hold a budget.
         """
         self.assertEqual([], not_tight(kernel, top))
 
@@ -198,10 +198,10 @@ def has_tokens(kernel: emulation.Kernel) -> bool:
 
 
 def not_tight(kernel: emulation.Kernel, top: str) -> list[str]:
-    """The groups from *top* on that hold another sum than their children.
+    """Returns the groups from *top* on that differ from their children.
 
-    Found anew from what the kernel holds, in the kernel's own arithmetic of
-    ppm in a period of 1 s, rounded up for each child.
+    The sums are computed from the kernel's numbers, as the kernel does it: in
+    ppm of a period of 1 s, rounded up for each child.
     """
     found, counted = budgets(kernel), kernel.budgets()
     least = 3 if isinstance(kernel, hcbs_multi.Kernel) else (
@@ -249,7 +249,7 @@ def _left(kernel: emulation.Kernel,
 def _below(kernel: emulation.Kernel,
            found: dict[str, tuple[tuple[int, ...], int]], group: str
            ) -> Iterator[str]:
-    """Its children; where groups can be ``max``, the nearest that are not."""
+    """Returns the nearest groups below that are not ``max``."""
     for child in found:
         if child != '/' and child.rpartition('/')[0] == group:
             if isinstance(kernel, rt_max.Kernel) and (

@@ -83,8 +83,9 @@ class Fault:
 class Host:
     """One kernel, the interface under test, and the model.
 
-    :ivar claims: of the guests that were given one, by layout
-    :ivar held_late: groups with budgets were removed since the last change
+    :ivar claims: the claims of the guests that have one, by layout
+    :ivar held_late: whether groups with budgets were removed since the last
+        change
     """
 
     def __init__(self, kind: str, count: int = CPUS) -> None:

@@ -42,7 +42,7 @@ LAYOUTS = st.sampled_from((
 
 
 class PromiseTest(base.KernelTest):
-    """Each example has a kernel of its own."""
+    """Each example has its own kernel."""
 
     @hypothesis.settings(max_examples=300, deadline=None)
     @hypothesis.given(
@@ -89,7 +89,7 @@ class PromiseTest(base.KernelTest):
             self.assertEqual(room, interface.capacity(top).ppm)
 
     def test_the_promise_is_not_small(self) -> None:
-        """One ppm more than promised is refused on a plain host."""
+        """The kernel of a plain host refuses one ppm more than promised."""
         base.mkdirs(self.kernel, base.LEAF)
         room = self.interface.capacity('/machine').ppm
         self.interface.reserve({base.LEAF: base.budget(room, 1_000_000)})

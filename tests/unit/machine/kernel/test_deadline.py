@@ -108,7 +108,7 @@ class AdmissionTest(unittest.TestCase):
             self.admission.ppm(found)
 
     def test_all_servers_are_charged_always(self) -> None:
-        """Whatever of them the kernel's own sum has at the moment."""
+        """The kernel's own sum of the moment does not matter."""
         self.servers['fair_server'] = (50_000_000, 1_000_000_000)
         self.assert_ppm(900_000)
         limit = deadline.SYSCTL.format('runtime')
@@ -191,7 +191,7 @@ class OthersTest(unittest.TestCase):
             deadline.other_threads(files.Host(), self.tasks, ''))
 
     def test_warnings(self) -> None:
-        """By name: a thread that comes again has another number."""
+        """Threads are compared by name: a new thread has another number."""
         self.assertEqual([], deadline.warnings([]))
         plain = [deadline.Other(number, name, 1) for number, name
                  in enumerate('dbcaa')]

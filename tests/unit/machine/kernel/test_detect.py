@@ -110,7 +110,7 @@ class DetectTest(base.EveryKernelTest):
                                                self.interface_name))
 
     def test_no_permission(self) -> None:
-        """One sentence, whatever of it is refused; never a guess."""
+        """Each refused file gives one sentence, and never a guess."""
         for number in (errno.EPERM, errno.EACCES, errno.EROFS):
             with self.subTest(errno.errorcode[number]):
                 kernel = self.new_kernel()
@@ -140,7 +140,7 @@ class DetectTest(base.EveryKernelTest):
             self._refused(kernel)
 
     def test_nonsense(self) -> None:
-        """Also nothing at all."""
+        """An empty file is nonsense, too."""
         for text in ('', 'abc', '1.5', '\N{ARABIC-INDIC DIGIT THREE}x'):
             kernel = self.new_kernel()
             read = kernel.read
@@ -220,7 +220,7 @@ class VariantTest(base.KernelTest):
             self.assertEqual('rt_group_sched', self.detected(kernel))
 
     def test_hybrid(self) -> None:
-        """cpu on v1, and v2 without controllers beside it."""
+        """cpu is on v1, and a v2 hierarchy has no controllers."""
         kernel = rt_group_sched.Kernel()
         mounts = [('/sys/fs/cgroup/unified', 'cgroup2', 'rw'),
                   *kernel.mounts()]
@@ -228,7 +228,7 @@ class VariantTest(base.KernelTest):
             self.assertEqual('rt_group_sched', self.detected(kernel))
 
     def test_short_is_not_refused(self) -> None:
-        """Only a scratch group is asked for what tells F1 from F2."""
+        """Only a scratch group shows the difference between F1 and F2."""
         kernel = hcbs.Kernel()
         look = survey.Survey(kernel, cgroup.Hierarchy(
             base.mount(kernel), 'cpu'))

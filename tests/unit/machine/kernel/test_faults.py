@@ -2,8 +2,8 @@
 
 """Each single write of each operation fails, or is the last of the process.
 
-To be killed right after a write is to be killed before the next one: nothing
-changes between the two.
+A process that is killed right after a write is also killed before the next
+write: nothing changes between these two moments.
 """
 
 from collections.abc import Callable, Iterator

@@ -40,7 +40,7 @@ class Cell:
 
 
 class JournalTest(unittest.TestCase):
-    """Undone last first, whatever ends the block."""
+    """Changes are undone in reverse order, for every end of the block."""
 
     def setUp(self) -> None:
         self.events: list[str] = []

@@ -169,7 +169,7 @@ class ReserveTest(base.KernelTest):
         self.assertEqual(900_000, self.kernel.snapshot()[base.OTHER][0])
 
     def test_room_comes_back_after_seconds(self) -> None:
-        """A start beside a guest that crashed needs no room of it."""
+        """A start does not need the room of a guest that crashed."""
         self.kernel.late_seconds = 5
         for group, other in ((base.LEAF, base.OTHER),
                              (base.DEEP, base.DEEPER)):
@@ -212,13 +212,13 @@ class EndingTest(base.KernelTest):
         self.addCleanup(patch.stop)
 
     def later(self, seconds: float) -> None:
-        """Its group was throttled; then it runs its last steps."""
+        """Sleeps; after the throttled time, the task runs its last steps."""
         self.sleep(seconds)
         if self.kernel.clock.now > self.ends:
             self.kernel.exit(8)
 
     def test_it_ends_before_its_budget_goes(self) -> None:
-        """Else nobody could remove the groups above it any more."""
+        """Otherwise nobody could remove the groups above the group."""
         self.interface.release([base.LEAF])
         self.later(1)
         self.assertNotIn(8, self.kernel.tasks)
@@ -231,7 +231,7 @@ class EndingTest(base.KernelTest):
 
 
 class FaultTest(base.KernelTest):
-    """Whatever write fails, all files are as before."""
+    """Each write fails once; all files are then as before."""
 
     def start(self, group: str, *others: str) -> None:
         """A host with servers in these groups."""

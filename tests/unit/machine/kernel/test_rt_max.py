@@ -51,7 +51,7 @@ class EndingTest(testscenarios.WithScenarios, base.KernelTest):
                          self.kernel.tasks[self.killed].policy)
 
     def test_what_has_no_id_any_more_gets_time_to_end(self) -> None:
-        """Its server may be throttled for as long."""
+        """The server may be throttled for that time."""
         before = self.kernel.clock.now
         self.release()
         self.assertAlmostEqual(0.22, self.kernel.clock.now - before)

@@ -162,7 +162,7 @@ class OfflineTest(CpusetTest):
 
 
 class ForbiddenTest(testscenarios.WithScenarios, CpusetTest):
-    """A container without a reservation beside one with a reservation."""
+    """Two containers, of which only one has a reservation."""
 
     scenarios = [(kind, {'kind': kind}) for kind in ('F4', 'F5')]
 
@@ -214,7 +214,7 @@ class ForbiddenTest(testscenarios.WithScenarios, CpusetTest):
         self.assertIn(f'{base.OTHER}/vcpu0', self.kernel.granted())
 
     def test_released(self) -> None:
-        """After that a guest can be pinned anew: 0 is a number, too."""
+        """A released guest can be pinned again, because 0 is also a number."""
         self.interface.forbid([base.OTHER])
         if self.kind == 'F5':
             with self.assertRaises(OSError):
@@ -337,7 +337,7 @@ class NumbersTakenAwayTest(base.KernelTest):
         self.heal(base.LEAF)
 
     def test_with_groups_in_between(self) -> None:
-        """The kernel counts the guest beside the group until it is above."""
+        """The kernel adds both budgets until the group is above the guest."""
         self.heal(base.DEEP)
 
 

@@ -36,7 +36,7 @@ class RuleTest(unittest.TestCase):
         self.assertTrue(self.after(60, 0))
 
     def test_nothing_is_said_about_short_times(self) -> None:
-        """It may have used up its runtime just before, and wait."""
+        """The thread may have used up its runtime just before, and wait."""
         self.assertFalse(self.after(0.1, 0))
         self.assertFalse(self.after(0.4, 0))
 

@@ -49,7 +49,7 @@ class WatchTest(unittest.TestCase):
         self.assertLess(self.now, 0.6)
 
     def test_a_host_so_busy_that_we_are_late(self) -> None:
-        """It runs while we do not get to look."""
+        """The vCPU runs while this process cannot run."""
         self.runs = [0.15]
 
         def ran_ns(number: int) -> int:
@@ -81,7 +81,7 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(0.2, self.now)
 
     def test_stuck_after_it_was_noted(self) -> None:
-        """It ran since then, but not for long enough."""
+        """The vCPU ran since it was noted, but not for long enough."""
         self.watch.note([7])
         self.runs, self.now = [0.1], 2.0
         self.assertTrue(self.watch.starves(7, PERIOD_US))

@@ -69,7 +69,7 @@ class TasksTest(base.KernelTest):
         return found
 
     def test_init_is_the_last_to_be_real_time(self) -> None:
-        """So it tells whether nova-compute was killed half way."""
+        """The policy of init shows whether nova-compute was killed before."""
         self.assertEqual(
             [[os.SCHED_OTHER, os.SCHED_OTHER], [os.SCHED_OTHER, os.SCHED_RR],
              [os.SCHED_RR, os.SCHED_RR]], self.refusals(self.make))
@@ -192,7 +192,7 @@ class TasksTest(base.KernelTest):
         self.interface.release([self.group])
 
     def test_the_group_goes_while_we_walk(self) -> None:
-        """Some kernels say ENOENT, some ENODEV: nobody is left there."""
+        """Some kernels say ENOENT, some ENODEV: no task is left."""
         read = self.kernel.read
         for number in (errno.ENOENT, errno.ENODEV):
             def gone(path: str, number: int = number) -> str:

@@ -150,7 +150,7 @@ class FragileTest(testscenarios.WithScenarios, base.KernelTest):
         self.assertGreater(self.kernel.clock.now, 6)
 
     def test_timers_of_others_are_outlasted_too(self) -> None:
-        """They cannot be told apart, and are gone in a while."""
+        """The timers cannot be told apart, and all of them end soon."""
         self.kernel.shows_timers = True
         base.mkdirs(self.kernel, base.OTHER)
         self.interface.reserve({base.OTHER: base.budget(

@@ -142,7 +142,7 @@ class SyntaxTest(testscenarios.WithScenarios, base.KernelTest):
             self.interface.capacity('/machine')
 
     def test_a_cpu_that_is_offline(self) -> None:
-        """It is possible, and offers nothing; the others do."""
+        """A write for this CPU is possible, and only other CPUs have room."""
         if not self.interface.binds_cpus:
             return  # the root group has it
         read = self.kernel.read

@@ -31,7 +31,7 @@ class EndTest(unittest.TestCase):
         temporary.end(self.group)
 
     def test_what_is_listed_no_more_is_waited_for(self) -> None:
-        """It needs the budget that somebody is about to take."""
+        """The task needs the budget that the caller is about to take away."""
         self.populated(1)
         with (mock.patch.object(temporary, '_PATIENCE_S', 0.05),
               self.assertRaisesRegex(TimeoutError, 'do not end')):

@@ -12,7 +12,7 @@ _TYPES = {name: name for name in 'abcde'}
 
 
 def _matrix(value, odd=None):
-    """All cells have the value, but that of a beside b."""
+    """Returns a matrix of one value, except in the cell of a beside b."""
     rows = {one: dict.fromkeys(_TYPES, value) for one in _TYPES}
     rows['a'] |= {'a': 0.1, 'b': odd or value}
     known = {(one, other): matrix.Cell(

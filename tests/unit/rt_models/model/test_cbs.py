@@ -24,8 +24,8 @@ PERIOD_US = 10_000
 def given(share, utilisation, requests):
     """A reservation and a load.
 
-    :param utilisation: of the reservation
-    :param requests: that a whole CPU serves in a period
+    :param utilisation: the utilisation of the reservation
+    :param requests: how many requests a whole CPU serves in a period
     """
     reservation = rt_reservation.Reservation(round(share * PERIOD_US),
                                              PERIOD_US)
@@ -73,7 +73,7 @@ class LimitsTest(base.BaseTestCase):
                 seen.survival(time), delta=1e-6)
 
     def test_rare_requests(self):
-        """By hand: exponential work C alone, with 5 ms every 10 ms."""
+        """Computed by hand: exponential work C, with 5 ms every 10 ms."""
         reservation, load = given(0.5, 1e-7, 2)
         seen = response_time(reservation, load)
         for time, work in ((1000, 1000), (5000, 5000), (8000, 5000),

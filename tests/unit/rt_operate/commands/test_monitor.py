@@ -197,7 +197,7 @@ class MonitorTest(commands.CommandTest):
         self.assertEqual(-1, self.scheduler.looks)
 
     def test_emulator(self):
-        """The reservation is for the vCPUs, not for threads beside them."""
+        """The reservation is for the vCPUs, not for other threads."""
         look = snapshot.Snapshot(1.0, 1.0, (), {'u': SERVERS[1]}, {
             'u': seen(200_000_000, emulator=300_000_000)})
         heading, row = table.text(look).splitlines()
@@ -209,7 +209,7 @@ class MonitorTest(commands.CommandTest):
             server['cpu_ns'], server['emulator_cpu_ns']))
 
     def test_emulator_of_a_container(self):
-        """A container has no threads beside its own."""
+        """A container has only its own threads."""
         usage = waits.Usage(waits.Totals(200_000_000, 0))
         look = snapshot.Snapshot(1.0, 1.0, (), {'u': SERVERS[1]}, {
             'u': sched.ServerUsage(usage, {})})

@@ -33,7 +33,7 @@ class PinningTest(commands.CommandTest):
         self.assertIn('16 cores\n  CHR 0.125, which should be 0.07 to 0.14 or '
                       'more\n', out)
         self.assertIn('112 cores\n  CHR 0.018, which should be 0.07 to '
-                      '0.14 or more: give the server 8 vCPUs, or take smaller '
+                      '0.14 or more: give the server 8 vCPUs, or use smaller '
                       'hosts\n', out)
         self.assertIn('one host with 112 cores, in steps of a factor of two',
                       out)

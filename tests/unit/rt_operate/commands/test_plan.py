@@ -344,7 +344,7 @@ class PlotTest(CommandTest):
 
     def setUp(self):
         super().setUp()
-        # It tells of each font it looks at.
+        # matplotlib logs each font that it reads.
         self.useFixture(fixtures.FakeLogger('matplotlib', logging.WARNING))
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)

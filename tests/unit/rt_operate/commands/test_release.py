@@ -97,7 +97,7 @@ class ReleaseTest(base.EveryKernelTest):
         self.assert_tight(self.kernel, self.top)
 
     def test_a_domain_that_libvirt_says_runs(self) -> None:
-        """Its budget stays, even if no task of it can be seen."""
+        """The budget of the domain stays, even if no task can be seen."""
         self.known = [*self.keepers, 1 << 30]  # and one that has ended
         with (mock.patch.object(tasks, 'Tasks', emulated.EmulatedTasks),
               mock.patch.object(emulated.EmulatedTasks, 'threads',

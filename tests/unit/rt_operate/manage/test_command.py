@@ -100,7 +100,7 @@ class CommandTest(CommandCase):
         self.assertIn('could not check cell 1: it is down\nnote: x\n', out)
 
     def test_flavors_to_look_at(self):
-        """Such flavors are not differences, because a name proves nothing."""
+        """Suspect flavors are not differences: a name proves nothing."""
         seen = load.CloudView([base.host(base.holding())], [
             snapshot.Flavor('flavor_rt1', {}), snapshot.Flavor('small', {})])
         self.looks(seen)

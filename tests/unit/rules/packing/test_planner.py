@@ -38,7 +38,7 @@ def host(claims, count=4, cap=CAP):
 
 
 def after(move, claims):
-    """*claims* with the move made, or None where it cannot be."""
+    """*claims* with the move made, or None if it cannot be."""
     placed = claims[move.claim]
     if move.source not in placed.cpus or move.target in placed.cpus:
         return None

@@ -137,7 +137,7 @@ class RaisePolicyTest(PolicyTest):
     RULES = {'nova_rt:servers:create:hint:raise': 'role:vnf'}
 
     def test_who_may_not_reserve_by_hint(self):
-        """Who may lower the share of a flavor, but not raise it."""
+        """A tenant may lower the share of a flavor, but may not raise it."""
         self.accepted('/servers', server({RUNTIME: 100_000}))
         for hints, flavor in (({RUNTIME: 100_001}, '1'),
                               ({RUNTIME: 900, PERIOD: 9_000}, 'plain')):

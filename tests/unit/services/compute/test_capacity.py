@@ -261,7 +261,7 @@ class MeasureTest(base.TestCase):
             self.assertTrue(self.measure(Kernel()).available)
 
     def test_the_kernel_cannot_be_used(self):
-        """Its reason is given, in one sentence."""
+        """The reason of the kernel is given in one sentence."""
         found = self.measure(None, trouble='it looks like two')
         self.assertEqual('it looks like two', found.reason)
         error = exception.KernelError(interface='fake', group='/',
@@ -300,7 +300,7 @@ class MeasureTest(base.TestCase):
         self.assertFalse(cpus.fits(state, 1, base.share(1)))
 
     def test_takes_servers_for_which_it_makes_room(self):
-        """Only if it may, and its kernel can move vCPUs."""
+        """Only if the host may move vCPUs, and its kernel can do so."""
         for mode, holds_cpus, taken in (
                 ('apply', False, True), ('apply', True, False),
                 ('plan', False, False), ('off', False, False)):

@@ -52,7 +52,7 @@ class SentencesTest(base.TestCase):
             self.assertIn(uuid, said)
 
     def test_the_kernel_cannot_serve_them(self):
-        """They were admitted by the sum, before an upgrade."""
+        """The servers were admitted by their sum, before an upgrade."""
         fixed = capacity.HostCapacity(
             cpus.CpuBandwidth.empty((0, 1), 950_000, True, base.FIXED))
         held = [claim(uuids.a, 0), claims.RTClaim(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what the guests with soft reservations of a host shall have."""
+"""Tests the shares of the guests with soft reservations of a host."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A client of Placement as Nova's, whose answers stand in the test.
+"""A client of Placement like Nova's; the test contains the answers.
 
 tests.functional.test_scheduling asks a real Placement.
 """

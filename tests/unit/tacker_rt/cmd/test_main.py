@@ -66,7 +66,7 @@ class ValidateTest(CommandTest):
         self.assertEqual(expected, done.stdout.decode().splitlines())
 
     def test_without_numpy(self):
-        """Not even a response time takes it."""
+        """A response time does not need numpy either."""
         done = subprocess.run(
             [sys.executable, '-c', "import sys; sys.modules['numpy'] = None"
              + _BLOCKED, 'validate', 'response-time-unreachable.yaml',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests packages out of directories and legacy VNFDs."""
+"""Tests packages that are made from directories and legacy VNFDs."""
 
 import os
 import pathlib

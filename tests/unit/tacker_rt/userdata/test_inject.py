@@ -120,7 +120,7 @@ class MetadataTest(base.BaseTestCase):
         self.assertEqual(
             {'map_merge': [function, {self.KEY: 'v'}]}, self.metadata_of(
                 function, heat_template_version='2016-10-14'))
-        # It is no reason to fail.
+        # The operation does not fail because of this.
         self.assertEqual(function, self.metadata_of(
             function, heat_template_version='2013-05-23'))
         self.assertEqual('nonsense', self.metadata_of('nonsense'))
@@ -228,7 +228,7 @@ class HintsTest(base.BaseTestCase):
             template(VDU1=server(scheduler_hints=['a'])))
 
     def test_a_function_in_a_patch(self):
-        """Earlier hints would stay beside the function."""
+        """Earlier hints would remain in addition to the function."""
         self.refused(
             'BaseHOT: VDU1: scheduler_hints is a function, and a change of '
             'the package cannot replace other hints by a function; write '

@@ -32,7 +32,7 @@ class AdmittedTest(base.BaseTestCase):
     def check(self, kernel, poisson, later_us, single_us):
         """Each server gets 0.99 of its share over the first 20 periods.
 
-        :param later_us: what any later 20 periods may lack beside that
+        :param later_us: how much more any later 20 periods may lack
         :param single_us: what a single period may lack
         """
         seed = seeds.seed()

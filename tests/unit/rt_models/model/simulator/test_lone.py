@@ -37,11 +37,11 @@ class ByHandTest(base.BaseTestCase):
         self.check([2, 10, 10], (0, 2), (1, 2), (2, 1))
 
     def test_wake_up_keeps_what_is_left(self):
-        """At 2: 1 us left for 8 us, which is below the share: 1 / 8."""
+        """At time 2, 1 us is left for 8 us: 1 / 8 is below the share."""
         self.check([2, 1, 7], (0, 2), (2, 1), (4, 1))
 
     def test_wake_up_starts_anew(self):
-        """At 7: 1 us left for 3 us would be more than the share."""
+        """At time 7, 1 us is left for 3 us: 1 / 3 is above the share."""
         self.check([2, 3, 9], (0, 2), (7, 3), (9, 1))
 
     def test_used_up_when_it_went_idle(self):

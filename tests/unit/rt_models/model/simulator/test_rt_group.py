@@ -42,7 +42,7 @@ class ByHandTest(base.BaseTestCase):
                    server(3, 10, (0, 12)))
 
     def test_just_the_runtime(self):
-        """It is not too much at 4, but a runtime must be left at 10."""
+        """The runtime is within the budget at 4, and must be left at 10."""
         self.check([[[0, 8], [20, 22]]], server(4, 10, (0, 10)))
 
     def test_charged_when_it_leaves_the_cpu(self):
@@ -122,7 +122,7 @@ class MeasuredTest(base.BaseTestCase):
     @ddt.data((0.6, 0.197), (0.95, 0.299))
     @ddt.unpack
     def test_budget_of_the_group_above(self, parent, measured):
-        """One uses its runtime late, and early again; see what is left."""
+        """One server uses its runtime late, and early in the next period."""
         above = rt_reservation.Reservation(round(parent * 1e6), 1_000_000)
         late = server(300_000, 1_000_000, (500_000, 1_000),
                       (1_070_000, 600_000))

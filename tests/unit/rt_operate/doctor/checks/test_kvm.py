@@ -30,7 +30,7 @@ class DeviceTest(base.DoctorTest):
                             'neither vmx nor svm')
 
     def test_nobody_asked_for_it(self):
-        """Without a nova.conf, virt_type is Nova's default, kvm."""
+        """Without a nova.conf, virt_type has Nova's default, kvm."""
         self.assert_ok(self.look(), 'kvm.device', 'no /dev/kvm')
 
     def test_emulation(self):

@@ -18,7 +18,7 @@ class ShortfallTest(base.DoctorTest):
     """Threads 90 and 91 are vCPUs, thread 92 is not."""
 
     def look(self, shares: dict[int, float]):
-        """Each gets that of the CPU; 0.3 is reserved."""
+        """Checks while each thread gets its share; 0.3 is reserved."""
         tasks = {
             **base.process(80, 'qemu-kvm', f'{_GUEST}/emulator', v2=True),
             **base.process(90, 'CPU 0/KVM', f'{_GUEST}/vcpu0', 6, v2=True),

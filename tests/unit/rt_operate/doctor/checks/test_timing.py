@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt_operate.doctor.checks.timing: ticks, HRTICK and what may be sold."""
+"""rt_operate.doctor.checks.timing: ticks, HRTICK and the capacity."""
 
 from tests.unit.rt_operate.doctor import base
 from tests.unit.rt_operate.doctor import kernels

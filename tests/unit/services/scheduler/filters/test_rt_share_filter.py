@@ -83,7 +83,7 @@ class RTShareFilterTest(_Case):
                                           num_instances=2))
 
     def test_a_host_that_does_not_take_masks(self):
-        """It runs an older version, or its kernel cannot tell vCPUs apart."""
+        """The version or the kernel of the host does not support masks."""
         masked = HALF | {'hw:cpu.rt_mask': '^0'}
         old, new = self.hosts(base.host_map([0] * 4),
                               base.host_map([0] * 4, takes=['mask']))
@@ -95,7 +95,7 @@ class RTShareFilterTest(_Case):
                       logged)
 
     def test_siblings_as_the_claim_counts_them(self):
-        """And as cores_of each host and the flavor want it."""
+        """The sum follows cores_of each host, and the wish of the flavor."""
         ignored = base.host_map([0] * 4)
         counted = dataclasses.replace(
             ignored, takes=frozenset(['core']), state=dataclasses.replace(
@@ -183,7 +183,7 @@ class RTShareFilterTest(_Case):
         self.assertNotIn('0.450', told)
 
     def test_reason_with_fixed_priorities(self):
-        """Only where the bandwidth would do."""
+        """The reason is given only if the bandwidth is large enough."""
         hosts = self.hosts(
             base.fixed_map(((0,), reservation.Reservation(80_000, 200_000)),
                            pcpus=1),

@@ -52,7 +52,7 @@ class Emulation(fixtures.Fixture):
 class Host:
     """One host of libvirt guests.
 
-    :ivar claims: by the pid of the guest
+    :ivar claims: the claims, by the pid of the guest
     """
 
     def __init__(self, kind: str, emulation: Emulation, cpus: int = CPUS

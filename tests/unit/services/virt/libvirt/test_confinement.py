@@ -71,7 +71,7 @@ class MapsTest(base.BaseTestCase):
         return driver.LibvirtDriver._create_idmaps(kind, STRINGS)
 
     def test_nova_needs_it(self):
-        """This fails with a Nova that does it by itself."""
+        """This test fails with a Nova that confines containers by itself."""
         self.assertRaises(TypeError, msgpack.packb, self.maps(
             config.LibvirtConfigGuestUIDMap))
 

@@ -144,7 +144,7 @@ class EnforcerTest(base.BaseTestCase):
         self.assertFalse(self.kernel.real_time)
 
     def test_a_refused_guest_stays_where_it_is(self):
-        """Its old budget counts there, and with its old claim."""
+        """The old budget of the guest still counts, as does its old claim."""
         self.enforcer = self.on(Kernel(replicated=True))
         self.enforcer.apply(PID, fakes.claim(cpus=(0, 1)))
         held = dict(self.kernel.budgets)
@@ -198,7 +198,7 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual('reserve', self.kernel.events[0])
 
     def test_other_pcpus(self):
-        """Servers that run are not moved: demote, release, then anew."""
+        """A running server is demoted, released, and gets its new claim."""
         for kinds in ({}, {'binds_cpus': True, 'inherits': True}):
             target = self.on(Kernel(**kinds))
             target.apply(PID, fakes.claim(cpus=(3, 1)))
@@ -217,7 +217,7 @@ class EnforcerTest(base.BaseTestCase):
                          self.kernel.events[:2])
 
     def test_not_where_it_should_be(self):
-        """On a kernel that fixes the pCPUs of a budget."""
+        """The kernel fixes the pCPUs of a budget."""
         target = self.on(Kernel(binds_cpus=True, inherits=True))
         target.apply(PID, fakes.claim())
         self.kernel.events.clear()
@@ -264,7 +264,7 @@ class EnforcerTest(base.BaseTestCase):
                              self.kernel.events[-2:])
 
     def test_early_release(self):
-        """Not where a budget may be taken only a period later."""
+        """Not on kernels where a budget can be taken only a period later."""
         self.assertTrue(self.enforcer.releases_early)
         self.assertFalse(self.on(Kernel(drains=True)).releases_early)
 
@@ -320,7 +320,7 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual({CONTAINER: budget}, self.kernel.budgets)
 
     def test_no_orphan_where_libvirt_says_that_its_domain_runs(self):
-        """Whatever the lists of tasks look like from here."""
+        """The lists of tasks in this namespace do not matter."""
         self.kernel.idle.append(CONTAINER)
         budget = kernel_base.Budget({0: 1}, 10)
         self.kernel.budgets = {'/machine/idle': budget, CONTAINER: budget}
@@ -329,7 +329,7 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual([CONTAINER], self.enforcer.release_orphans([]))
 
     def test_no_orphan_while_it_is_not_known_what_runs(self):
-        """Its process has ended, or is out of sight."""
+        """The process has ended, or this namespace does not show it."""
         self.kernel.budgets = {
             '/machine/idle': kernel_base.Budget({0: 1}, 10)}
         for unseen in (0, 99):

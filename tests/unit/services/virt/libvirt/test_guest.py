@@ -35,7 +35,7 @@ class RTGuestTest(base.BaseTestCase):
             self.driver.events)
 
     def test_nobody_else_touches_it_meanwhile(self):
-        """Nor an audit, nor the event that it started."""
+        """An audit and the event of the start leave the guest alone."""
         running = self.guest(fakes.claim(), fakes.refusal())
         self.assertRaises(exception.KernelError, running.launch)
         self.assertEqual([True, True], self.driver.alone)
@@ -57,7 +57,7 @@ class RTGuestTest(base.BaseTestCase):
         self.assertEqual('start 1', self.driver.events[1])
 
     def test_no_reservation(self):
-        """Nor is it paused; the guard is for it too."""
+        """The guest is not paused; the guard also runs for this guest."""
         self.guest(None, interface=False, pauses=True).launch()
         self.assertEqual(['guard', 'start 0', 'withhold'],
                          self.driver.events)
@@ -107,7 +107,7 @@ class Domain:
 
 
 class MigrateTest(base.BaseTestCase):
-    """The speeds at which a guest is sent, until nobody is ready for it."""
+    """Tests the speeds at which a guest is sent to its destination."""
 
     def migrate(self, fails: bool = False, **kwargs: Any) -> list[int]:
         owed = mock.Mock()
@@ -122,7 +122,7 @@ class MigrateTest(base.BaseTestCase):
         self.assertEqual([1], self.migrate())
 
     def test_copied_disks(self) -> None:
-        """They are not sent at the speed that holds memory back."""
+        """Disks are not sent at the low speed for memory."""
         self.assertEqual([102], self.migrate(migrate_disks=['vda', 'vdb']))
 
     def test_limit(self) -> None:

@@ -77,7 +77,7 @@ class HoldTest(unittest.TestCase):
         self.assertEqual([7], guest.speeds)
 
     def test_memory_waits_after_disks(self) -> None:
-        """It is no faster than without any, once they are there."""
+        """Memory is not sent faster when the disks are there."""
         holding.PATIENCE = PATIENCE
         guest = Guest(pages=(0, 0, 5, 6, 7))
         with holding.Hold(guest, lambda: guest.speeds == [1], 7, 100):

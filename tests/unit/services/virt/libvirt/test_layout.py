@@ -70,7 +70,7 @@ class FindTest(oslo_base.BaseTestCase):
 
 
 class BudgetTest(oslo_base.BaseTestCase):
-    """By what the kernel admits by."""
+    """Budgets are compared in the unit of the kernel's admission test."""
 
     def setUp(self):
         super().setUp()
@@ -138,7 +138,7 @@ class BudgetTest(oslo_base.BaseTestCase):
             self.assertFalse(guest.gathers(interface(**both)))
 
     def test_another_number_of_vcpus(self):
-        """One thread for all of them: TCG without MTTCG."""
+        """All vCPUs have one thread: TCG without MTTCG."""
         for kinds in ({}, {'replicated': True}):
             error = self.assertRaises(
                 LookupError, self.budgets, self.machines[1], (0, 1), **kinds)

@@ -114,7 +114,7 @@ class LevelTest(base.TestCase):
         self.assertEqual([], self.level(guests, target('a', 20)))
 
     def test_a_runtime_that_cannot_be_made_longer(self):
-        """It waits for the next audit, and others do not wait for it."""
+        """The change waits for the next audit; other changes do not wait."""
         guests = Guests(a=10, b=10)
         guests.refuses = ('a',)
         self.assertEqual([('b', 60)], self.level(

@@ -19,9 +19,9 @@ class MarksTest(base.BaseTestCase):
         self.addCleanup(host.connection.close)
         self.domain = host.connection.lookupByName('test')
         self.uuid = self.domain.UUIDString()
-        self.marks = self.anew()
+        self.marks = self.again()
 
-    def anew(self):
+    def again(self):
         return marks.Marks('unserved', labels.UNSERVED)
 
     def put(self, *wanted):
@@ -36,7 +36,7 @@ class MarksTest(base.BaseTestCase):
 
     def test_a_mark_of_before_nova_compute_started(self):
         self.put(self.uuid)
-        self.marks = self.anew()
+        self.marks = self.again()
         self.assertFalse(self.put())
 
     def test_two_kinds(self):

@@ -107,7 +107,7 @@ class Host:
             self.guests.cpus_of(f'{self.guests.group(pid)}/iothread1'))))
 
     def run(self, pid: int) -> None:
-        """Its vCPUs are busy from now on."""
+        """Makes the vCPUs busy from now on."""
         self.kernel.busy_threads.update(self.vcpus(pid))
 
     def grants(self, pid: int) -> list[tuple[set[int], int]]:
@@ -148,7 +148,7 @@ class PinnedTest(unittest.TestCase):
         return self.host.guests.start_qemu('wide', list(cpus))
 
     def test_a_vcpu_without_a_reservation_stays_ordinary(self) -> None:
-        """Where no CPU is spare it stays where Nova pinned it."""
+        """Without a spare CPU, the vCPU stays where Nova pinned it."""
         pid, claim = self.start_wide('0-2', '2', '1'), self.masked(
             300, None, 2, 1)
         self.assertFalse(self.enforcer.holds(pid, claim))
@@ -271,7 +271,7 @@ class PinnedTest(unittest.TestCase):
                 self.assertEqual(0, self.host.kernel.deadline_used())
 
     def test_refused_resize(self) -> None:
-        """It keeps what it had, where it had it."""
+        """The server keeps its reservation and its pCPUs."""
         pid, other = self.host.start(1), self.host.start(0, 1, 2)
         self.enforcer.apply(pid, self.claim(300, 1))
         self.enforcer.apply(other, self.claim(750, 0, 1, 2))
@@ -301,7 +301,7 @@ class PinnedTest(unittest.TestCase):
             self.assertEqual([({1}, 300)], self.host.grants(pid))
 
     def test_a_busy_vcpu_is_released_and_reserved_again(self) -> None:
-        """Its policy is not all: it must run."""
+        """The policy of the vCPU is not enough: the vCPU must run."""
         pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
         self.host.run(pid)
         for _ in range(3):
@@ -343,7 +343,7 @@ class PinnedTest(unittest.TestCase):
         self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_a_vcpu_that_cannot_be_cured(self) -> None:
-        """It is ordinary, so that it runs at all; others keep theirs."""
+        """The vCPU becomes ordinary, so that it runs; others do not change."""
         pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
         self.host.run(pid)
         stuck, _ = self.host.vcpus(pid)
@@ -359,7 +359,7 @@ class PinnedTest(unittest.TestCase):
         self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_a_vcpu_that_cannot_be_cured_holds_next_to_nothing(self) -> None:
-        """Else its pCPU would be sold for hours to nobody."""
+        """Otherwise its pCPU would be reserved for hours without use."""
         for cpu in (0, 2):
             self.enforcer.apply(self.host.start(cpu), self.claim(400, cpu))
         held = self.host.kernel.deadline_used()
@@ -377,7 +377,7 @@ class PinnedTest(unittest.TestCase):
         self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_a_vcpu_is_cured_whose_last_period_was_long(self) -> None:
-        """Its deadline is ahead by that period, whatever it overran."""
+        """The deadline is ahead by that period, even after an overrun."""
         pid, claim = self.host.start(1), self.claim(300, 1)
         self.host.run(pid)
         self.enforcer.apply(pid, claim)
@@ -430,7 +430,7 @@ class PinnedTest(unittest.TestCase):
             self.enforcer.note([pid])
             text, = self.enforcer.warnings()
             self.assertIn(f'{self.host.guests.group(pid)}/vcpu0', text)
-            # Its time begins anew.
+            # The time of the thread begins again.
             self.enforcer.apply(pid, self.claim(400, 1))
             self.enforcer.note([pid])
             self.assertEqual([], self.enforcer.warnings())
@@ -485,7 +485,7 @@ class PinnedTest(unittest.TestCase):
         self.assertEqual({0}, self.host.emulator(pid))
 
     def test_cpus_for_emulators(self) -> None:
-        """They are not the spare CPUs, where other vCPUs go."""
+        """CPUs for emulators are not the spare CPUs of other vCPUs."""
         self.host.spare, self.host.own = {1}, {0}
         pid = self.start_wide('0-2', '2')
         claim = self.masked(100, None, 2)

@@ -105,7 +105,7 @@ class ReconcilerTest(base.BaseTestCase):
         self.assertEqual([2], kernel.withheld)
 
     def test_controllers_are_mended_first(self):
-        """Where they cannot be, the last step of the audit says so."""
+        """If this is not possible, the last step of the audit says so."""
         kernel = Kernel()
         kernel.broken.add('guard')
         self.run_once(kernel, guest(1, 100))

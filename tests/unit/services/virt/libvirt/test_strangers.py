@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests which guests are told, and their mark in libvirt."""
+"""Tests which guests are reported, and their mark in libvirt."""
 
 import libvirt
 from nova.virt.libvirt import guest as nova_guest
@@ -89,10 +89,10 @@ class StrangersTest(base.TestCase):
 
     def test_one_that_becomes_known(self):
         """Another backup is restored, while nova-compute runs or not."""
-        for anew in (False, True):
+        for again in (False, True):
             self.hold(HELD)
             self.strangers.find(())
-            if anew:
+            if again:
                 self.strangers = strangers.Strangers(self.owed, self.host)
             self.assertEqual([], self.strangers.find((self.uuid,)))
             self.assertFalse(self.is_marked())
