@@ -49,7 +49,7 @@ class ComputeTest(unittest.TestCase):
             'reason="no \\"interface\\""} 1', self.read())
 
     def test_no_report(self):
-        """There is no number then: 0 would be a lie."""
+        """Without a report, the number is left out: 0 would be false."""
         self.assertEqual(
             ['nova_rt_compute_report{state="off",'
              'reason="No such file or directory"} 1'], self.read()[2:])

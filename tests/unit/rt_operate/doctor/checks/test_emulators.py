@@ -48,7 +48,7 @@ class EmulatorsTest(base.DoctorTest):
         for options in ({'io': '0-1'}, {'emulator': '1'}):
             self.assert_warns(self.look(**options), _NAME,
                               'of qemu-1-a.libvirt-qemu may',
-                              'pCPUs 1, where', '(0.300 CPUs)',
+                              'pCPUs 1, and get there', '(0.300 CPUs)',
                               'emulator_cpus')
 
     def test_only_with_a_reservation(self):
