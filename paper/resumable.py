@@ -37,7 +37,7 @@ def register(parser: argparse.ArgumentParser, path: str,
 
 
 def begin(options: argparse.Namespace) -> float:
-    """Makes the directory of the results; a short check starts anew.
+    """Makes the directory of the results; a short check starts again.
 
     :returns: the time of the monotonic clock after which nothing may begin
     """

@@ -48,7 +48,7 @@ class FiguresTest(unittest.TestCase):
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
 
     def test_every_table_and_picture_has_a_command(self):
-        """A figure with stored data makes it anew."""
+        """A figure with stored data makes it again."""
         made = {name for one in figures.FIGURES if one.stored
                 for name in one.makes}
         for page, name in _shown():
