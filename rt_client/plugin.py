@@ -2,7 +2,8 @@
 
 """The functions that python-openstackclient requires of a plug-in.
 
-The page "Plugins" of its contributor documentation has the contract.
+The page "Plugins" of the contributor documentation of python-openstackclient
+has the contract.
 """
 
 import argparse

@@ -224,9 +224,9 @@ class Sources:
     def unaccounted(self) -> str:
         """The reason why the CPU time is not known."""
         if self.group is not None:
-            return ('cpu and cpuacct are different hierarchies here, whose '
-                    'groups have different tasks; name the processes of the '
-                    'VNF with --pid')
+            return ('cpu and cpuacct are different hierarchies here, and '
+                    'their groups have different tasks; name the '
+                    'processes of the VNF with --pid')
         return ('the probe cannot read the CPU time of a group or of '
                 f'processes ({self.absent[STEAL]})')
 

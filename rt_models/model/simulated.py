@@ -53,9 +53,9 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
     :param runs: the number of independent runs, each of which starts with an
         empty queue
     :raises InvalidLoad: when the overhead is not between 0 and the runtime,
-        the load is above search.MAX_UTILISATION of what is left, or the
-        kernel does not keep the reservation or cannot run all servers on one
-        pCPU
+        when the load is above search.MAX_UTILISATION of the rest of the
+        reservation, when the kernel does not keep the reservation, or when the
+        kernel cannot run all servers on one pCPU
     """
     known = exact.predict(load, reservation, network, overhead_us)
     kernel.check(reservation.runtime_us, reservation.period_us)

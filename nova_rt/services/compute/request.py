@@ -110,7 +110,7 @@ def note_left(instance: Any, flavor: Any) -> None:
     """Notes before a resize if the hints do not count with the new flavor.
 
     A revert of the resize makes the hints count again.  The next resize
-    removes them.
+    removes the hints.
 
     :param flavor: the new flavor; None if the server is not being resized
     :raises InvalidClaim: when the claim of the server cannot be read

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks whether ``chrt`` works inside a container, and why not."""
+"""Checks whether ``chrt`` works inside containers; names the obstacle."""
 
 from collections.abc import Iterator
 

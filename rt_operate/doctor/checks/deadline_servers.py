@@ -24,7 +24,7 @@ def fair(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Checks that the ext_server takes no bandwidth if nobody needs it."""
+    """Checks that an ext_server without users takes no bandwidth."""
     yield _server(view, _EXT)
 
 
