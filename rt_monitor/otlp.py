@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pushes the metrics that Prometheus gets to a collector (OTLP over HTTP).
+"""Pushes the same metrics as for Prometheus to a collector (OTLP, HTTP).
 
 The metrics are read from the text for Prometheus, so that the two cannot
 differ.  This module needs the extra ``otlp``.
