@@ -31,10 +31,11 @@ import re
 import sys
 import threading
 import time
+from typing import Protocol
 
 from nova_rt.machine.trial import busy
 from nova_rt.rules import reservation
-from tests.full.kernel import machines
+from nova_rt.services.virt.libvirt import enforcer
 from tests.full.kernel import pinned
 
 PER_CENT = (40, 50, 60, 70)
@@ -46,7 +47,8 @@ LEAST = 0.98
 _NUMBERS = re.compile(r'^dl\.(deadline|runtime)\s*:\s*(-?[0-9]+)',
                       re.MULTILINE)
 #: A sample is taken every millisecond.
-_GAP_NS = 2_000_000
+EVERY_S = 0.001
+GAP_NS = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,27 +77,27 @@ class Sampler(threading.Thread):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
         while not self._ends.wait(self._every_s):
             for vcpu, own in zip(self._vcpus, self.samples, strict=True):
-                own += samples(vcpu)
+                own += self.sample(vcpu)
 
     def stop(self) -> None:
         self._ends.set()
         self.join()
 
+    def sample(self, vcpu: busy.Busy) -> list[Sample]:
+        """Returns a sample; its deadline is 0 without a reservation.
 
-def samples(vcpu: busy.Busy) -> list[Sample]:
-    """Returns a sample; its deadline is 0 without a reservation.
-
-    :returns: none if the sampler was preempted, so that CPU time and deadline
-        may be of two periods
-    """
-    began = time.monotonic_ns()
-    text = pathlib.Path(f'/proc/{vcpu.pid}/sched').read_text()
-    used, ended = vcpu.used_ns(), time.monotonic_ns()
-    if ended - began > _GAP_NS:
-        return []
-    numbers = {match[1]: int(match[2]) for match in _NUMBERS.finditer(text)}
-    return [Sample(ended, used, numbers.get('deadline', 0),
-                   numbers.get('runtime', 1))]
+        :returns: none if the sampler was preempted, so that CPU time and
+            deadline may be of two periods
+        """
+        began = time.monotonic_ns()
+        text = pathlib.Path(f'/proc/{vcpu.pid}/sched').read_text()
+        used, ended = vcpu.used_ns(), time.monotonic_ns()
+        if ended - began > GAP_NS:
+            return []
+        numbers = {match[1]: int(match[2])
+                   for match in _NUMBERS.finditer(text)}
+        return [Sample(ended, used, numbers.get('deadline', 0),
+                       numbers.get('runtime', 1))]
 
 
 def shares(samples: Sequence[Sample], count: int) -> list[float]:
@@ -120,7 +122,7 @@ def shares(samples: Sequence[Sample], count: int) -> list[float]:
 
 def _is_exact(before: Sample, after: Sample) -> bool:
     """Checks whether the CPU time between two samples is known."""
-    return (after.moment - before.moment <= _GAP_NS
+    return (after.moment - before.moment <= GAP_NS
             or after.used == before.used or before.left <= 0)
 
 
@@ -133,13 +135,43 @@ def _worst(samples: Sequence[Sample], least: float) -> list[float]:
     return sorted(share / least for share in shares(samples, _WINDOW_PERIODS))
 
 
+class Guest(Protocol):
+    """A guest whose first vCPU is watched."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def vcpus(self) -> Sequence[busy.Busy]: ...
+
+
+class Host(Protocol):
+    """The host of the guests, see :class:`pinned.Host`."""
+
+    @property
+    def cpus(self) -> tuple[int, ...]: ...
+
+    @property
+    def enforcer(self) -> enforcer.Enforcer: ...
+
+    def guest(self, *cpus: int
+              ) -> contextlib.AbstractContextManager[Guest]: ...
+
+    def noise(self) -> contextlib.AbstractContextManager[None]: ...
+
+
 class Changes:
     """A guest that changes and a neighbour that does not."""
 
-    def __init__(self, seed: int, moves: bool = False) -> None:
+    neighbour = NEIGHBOUR
+    #: the shares and the periods of the guest
+    per_cent: Sequence[int] = PER_CENT
+    periods_ms: Sequence[int] = PERIODS_MS
+
+    def __init__(self, host: Host, seed: int, moves: bool = False) -> None:
         self.moves = moves
         self.chance = random.Random(seed)  # noqa: S311 - not for secrets
-        self.host = pinned.Host(0.0)
+        self.host = host
         self.wrong: list[str] = []
         #: the worst window of a vCPU around each change
         self.ratios: list[float] = []
@@ -157,7 +189,7 @@ class Changes:
               self.host.guest(cpus[0]) as guest,
               self.host.guest(cpus[-1]) as neighbour):
             self.give(neighbour, pinned.claim(
-                NEIGHBOUR.runtime_us, NEIGHBOUR.period_us, cpus[-1]))
+                self.neighbour.runtime_us, self.neighbour.period_us, cpus[-1]))
             now = self.some(cpus)
             self.give(guest, now)
             for number in range(count):
@@ -167,8 +199,8 @@ class Changes:
                 now = wanted
 
     def some(self, cpus: Sequence[int]) -> pinned.claims.RTClaim:
-        period = self.chance.choice(PERIODS_MS) * 1000
-        return pinned.claim(period * self.chance.choice(PER_CENT) // 100,
+        period = self.chance.choice(self.periods_ms) * 1000
+        return pinned.claim(period * self.chance.choice(self.per_cent) // 100,
                             period, self.chance.choice(cpus))
 
     def moved(self, now: pinned.claims.RTClaim, cpus: Sequence[int]
@@ -177,18 +209,19 @@ class Changes:
         (other,) = set(cpus).difference(now.cpus)
         return dataclasses.replace(now, cpus=(other,))
 
-    def give(self, guest: machines.Machine, claim: pinned.claims.RTClaim
+    def give(self, guest: Guest, claim: pinned.claims.RTClaim
              ) -> None:
         began, worked = time.monotonic(), time.thread_time()
         self.host.enforcer.apply(guest.pid, claim)
         self.seconds.append(time.monotonic() - began)
         self.worked.append(time.thread_time() - worked)
 
-    def change(self, number: int, guest: machines.Machine,
-               neighbour: machines.Machine, old: pinned.claims.RTClaim,
+    def change(self, number: int, guest: Guest,
+               neighbour: Guest, old: pinned.claims.RTClaim,
                new: pinned.claims.RTClaim) -> None:
-        sampler = Sampler([guest.vcpus[0], neighbour.vcpus[0]], 0.001)
-        longest = max(old.reservation.period_us, new.reservation.period_us)
+        sampler = self.sampler((guest.vcpus[0], neighbour.vcpus[0]))
+        longest = max(old.reservation.period_us, new.reservation.period_us,
+                      self.neighbour.period_us)
         around = (_WINDOW_PERIODS + 2) * longest / 1_000_000
         sampler.start()
         time.sleep(around)
@@ -197,13 +230,14 @@ class Changes:
         self.changes += 1
         time.sleep(around)
         sampler.stop()
+        guests, neighbours = self.sampled(sampler)
         self.controls += _worst(
-            [each for each in sampler.samples[0] if each.moment < began],
+            [each for each in guests if each.moment < began],
             share_of(old.reservation))[:1]
         floor = min(share_of(old.reservation), share_of(new.reservation))
         for name, samples, least in (
-                ('guest', sampler.samples[0], floor),
-                ('neighbour', sampler.samples[1], share_of(NEIGHBOUR))):
+                ('guest', guests, floor),
+                ('neighbour', neighbours, share_of(self.neighbour))):
             ratios = _worst(samples, least)
             self.windows += len(ratios)
             self.ratios += ratios[:1]
@@ -211,6 +245,13 @@ class Changes:
                 self.wrong.append(
                     f'{number}: {name}: {ratio:.3f} of its share, '
                     f'{old.identifier[36:]} -> {new.identifier[36:]}')
+
+    def sampler(self, vcpus: Sequence[busy.Busy]) -> Sampler:
+        return Sampler(vcpus, EVERY_S)
+
+    def sampled(self, sampler: Sampler) -> list[list[Sample]]:
+        """Returns the samples of the guest and those of the neighbour."""
+        return sampler.samples
 
     def summary(self) -> dict[str, object]:
         ordered, controls = sorted(self.ratios), sorted(self.controls)
@@ -224,31 +265,46 @@ class Changes:
                 'median without a change': round(
                     controls[len(controls) // 2], 4),
                 'longest change (s)': round(max(self.seconds[2:]), 3),
-                'most CPU time of a change (s)': round(max(self.worked[2:]), 3),
+                'most CPU time of a change (s)': round(
+                    max(self.worked[2:]), 3),
                 'wrong': self.wrong}
 
 
-def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--count', type=int, default=200)
-    parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--hrtick', action='store_true')
-    parser.add_argument('--quiet', action='store_true',
-                        help='without busy ordinary tasks')
-    parser.add_argument('--moves', action='store_true')
-    args = parser.parse_args(argv)
-    if args.hrtick:
-        _FEATURES.write_text('HRTICK_DL')
-    changes = Changes(args.seed, args.moves)
+def report(changes: Changes, count: int, beside: bool) -> int:
+    """Makes the changes, prints the summary and returns the exit status."""
     try:
-        changes.run(args.count, not args.quiet)
+        changes.run(count, beside)
     except KeyboardInterrupt:
         pass  # The values that were measured until now count.
     finally:
         if changes.controls:
             print(json.dumps(changes.summary(), indent=1), flush=True)
-        changes.host.machines.close()
     return 1 if changes.wrong else 0
+
+
+def options(text: str | None) -> argparse.ArgumentParser:
+    """Returns a parser of the options that all such tests have."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument('--count', type=int, default=200)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--quiet', action='store_true',
+                        help='without busy ordinary tasks')
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = options(__doc__)
+    parser.add_argument('--hrtick', action='store_true')
+    parser.add_argument('--moves', action='store_true')
+    args = parser.parse_args(argv)
+    if args.hrtick:
+        _FEATURES.write_text('HRTICK_DL')
+    host = pinned.Host(0.0)
+    try:
+        return report(Changes(host, args.seed, args.moves), args.count,
+                      not args.quiet)
+    finally:
+        host.machines.close()
 
 
 if __name__ == '__main__':
