@@ -35,7 +35,6 @@ from nova_rt.machine.trial import busy
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import cpus
 from nova_rt.rules import defaults
-from nova_rt.rules import division
 from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
@@ -103,18 +102,10 @@ class Bench:
     def in_kernel(self, wanted: Sequence[reservation.Reservation],
                   least_us: int) -> list[reservation.Reservation] | None:
         """Returns what the kernel gets; None if the servers do not fit."""
-        parts = []
         state = dataclasses.replace(cpus.CpuBandwidth.empty(
             (self.cpu,), round(defaults.CPU_CAP * reservation.PPM), True,
             self.rule), min_divided_us=least_us)
-        for one in wanted:
-            chosen = cpus.fit(state, 1, one, policies.worst_fit)
-            if chosen is None:
-                return None
-            parts.append(division.divided(
-                one, cpus.divisor(state, chosen, one)))
-            state = state.claim(chosen, parts[-1])
-        return parts
+        return cpus.in_kernel(state, wanted, policies.worst_fit)
 
     def run(self, wanted: Sequence[reservation.Reservation],
             parts: Sequence[reservation.Reservation]) -> float:

@@ -305,6 +305,24 @@ def is_late(state: CpuBandwidth, vcpus: int,
         dataclasses.replace(state, rule=None), vcpus, wanted)
 
 
+def in_kernel(state: CpuBandwidth, wanted: Iterable[reservation.Reservation],
+              policy: Policy) -> list[reservation.Reservation] | None:
+    """Returns what the kernel gets for servers of one vCPU each.
+
+    The servers are claimed one after the other.
+
+    :returns: None if a server does not fit
+    """
+    parts = []
+    for one in wanted:
+        chosen = fit(state, 1, one, policy)
+        if chosen is None:
+            return None
+        parts.append(division.divided(one, divisor(state, chosen, one)))
+        state = state.claim(chosen, parts[-1])
+    return parts
+
+
 def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
         policy: Policy, within: Container[int] | None = None
         ) -> tuple[int, ...] | None:

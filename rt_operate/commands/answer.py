@@ -27,6 +27,8 @@ class Answer:
     :ivar bound: the longest response times, whatever else runs on the CPU
     :ivar beside: the response times beside *neighbours*; None when there
         are no neighbours
+    :ivar in_kernel: what the kernel gets for the server and for each of
+        *neighbours*; () if nothing is divided
     :ivar note: a sentence on what could not be read from the kernel, or ''
     """
 
@@ -42,6 +44,7 @@ class Answer:
     neighbours: tuple[rt_reservation.Reservation, ...]
     percentiles: tuple[float, ...]
     target: rt_load.Target | None = None
+    in_kernel: tuple[rt_reservation.Reservation, ...] = ()
 
     @property
     def columns(self) -> dict[str, rt_load.Prediction]:
@@ -70,6 +73,10 @@ def text(given: Answer) -> str:
     if given.neighbours:
         lines.append('Neighbours, always busy: ' + '; '.join(
             map(str, given.neighbours)) + '.')
+    if given.in_kernel:
+        lines.append('In the kernel, divided: ' + '; beside '.join((
+            str(given.in_kernel[0]), '; '.join(
+                map(str, given.in_kernel[1:])))) + '.')
     lines += [given.note] if given.note else []
     columns = given.columns
     lines += ['', f'Response time in ms ({given.model})',
@@ -112,6 +119,8 @@ def as_json(given: Answer, **more: Any) -> str:
         content[BESIDE] = {
             'neighbours': [dataclasses.asdict(one)
                            for one in given.neighbours],
+            'in_kernel': [dataclasses.asdict(one)
+                          for one in given.in_kernel],
             **_times(given, given.beside)}
     return json.dumps({**content, **more}, indent=2)
 

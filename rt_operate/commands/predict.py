@@ -8,9 +8,15 @@ release.
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 from typing import Any
 
+from nova_rt.rules import cpus
+from nova_rt.rules import defaults
+from nova_rt.rules import exception
+from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import kernel as rt_kernel
 from rt_operate.commands import response
 from rt_operate.commands import this_host
 
@@ -45,6 +51,12 @@ def add_beside(parser: argparse.ArgumentParser) -> None:
         '--beside', action='append', default=[], metavar='Q/P',
         help='another reservation on the same pCPU (runtime/period in us) '
              'that is always busy; may be repeated')
+    parser.add_argument(
+        '--min-divided-us', type=int, metavar='US',
+        default=defaults.MIN_DIVIDED_RUNTIME_US,
+        help='with --beside, [nova_rt] min_divided_runtime_us of the host: '
+             'rt_group_sched may get shorter runtimes and periods, see '
+             'in_kernel (default: %(default)s)')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,13 +70,39 @@ def show(args: argparse.Namespace, percentiles: Sequence[float]) -> int:
     :raises InvalidReservation: when no kernel takes the reservation
     """
     kernel, note = this_host.kernel(args)
+    wanted = _reservation(_SOURCE, args.runtime_us, args.period_us)
+    beside = tuple(_reservation(_NEIGHBOUR, *_parts(one))
+                   for one in args.beside)
     response.show(args, response.answer(
-        args, kernel, note,
-        _reservation(_SOURCE, args.runtime_us, args.period_us),
-        percentiles,
-        tuple(_reservation(_NEIGHBOUR, *_parts(one))
-              for one in args.beside)))
+        args, kernel, note, wanted, percentiles, beside,
+        in_kernel=_divided(kernel, args.min_divided_us, wanted, beside)))
     return 0
+
+
+def _divided(kernel: rt_kernel.Kernel, least_us: int,
+             wanted: rt_reservation.Reservation,
+             beside: tuple[rt_reservation.Reservation, ...]
+             ) -> tuple[rt_reservation.Reservation, ...]:
+    """Returns what the kernel gets for *wanted* and for its neighbours.
+
+    :returns: () if nothing is divided
+    :raises InvalidReservation: when the servers do not fit on one pCPU
+    """
+    if (not beside or not least_us
+            or kernel.rule is not rt_kernel.Rule.RT_GROUP_SCHED):
+        return ()
+    state = dataclasses.replace(cpus.CpuBandwidth.empty(
+        (0,), round(defaults.CPU_CAP * rt_reservation.PPM), True,
+        kernel.fixed_priorities), min_divided_us=least_us)
+    parts = cpus.in_kernel(state, (*beside, wanted), policies.first_fit)
+    if parts is None:
+        raise exception.InvalidReservation(
+            source=_SOURCE, key='--beside',
+            value=', '.join(map(str, (wanted, *beside))),
+            rule='the kernel cannot give all of them their runtime on one '
+                 'pCPU', advice='reserve less, or give longer periods')
+    *others, own = parts
+    return own, *others
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -96,11 +96,15 @@ def answer(args: argparse.Namespace, kernel: rt_kernel.Kernel, note: str,
            reservation: rt_reservation.Reservation,
            percentiles: Sequence[float],
            beside: tuple[rt_reservation.Reservation, ...] = (),
-           target: rt_load.Target | None = None) -> rt_answer.Answer:
+           target: rt_load.Target | None = None,
+           in_kernel: tuple[rt_reservation.Reservation, ...] = ()
+           ) -> rt_answer.Answer:
     """Returns the response times of the reservation.
 
     :param note: a sentence on what could not be read from the kernel, or ''
     :param beside: reservations on the same pCPU that are always busy
+    :param in_kernel: what the kernel gets instead of *reservation* and
+        *beside*; () for the same
     :raises InvalidLoad: when requests arrive faster than they can be served,
         or an option has a value that is not possible
     """
@@ -108,15 +112,16 @@ def answer(args: argparse.Namespace, kernel: rt_kernel.Kernel, note: str,
         rt_load.check_percentile(one)
     vcpu_load, path = load(args), network(args)
     model, alone = _alone(args, vcpu_load, kernel, reservation)
+    own, *others = in_kernel or (reservation, *beside)
     neighboured = simulated.predict(
-        vcpu_load, reservation, path, args.overhead_us, kernel, beside
+        vcpu_load, own, path, args.overhead_us, kernel, others
     ) if beside else None
     return rt_answer.Answer(
         reservation, vcpu_load, args.vcpus, kernel, note, model, alone,
         contended.predict(vcpu_load, reservation, path, args.overhead_us,
                           kernel),
         neighboured, beside,
-        tuple(sorted(set(percentiles) or PERCENTILES)), target)
+        tuple(sorted(set(percentiles) or PERCENTILES)), target, in_kernel)
 
 
 def _alone(args: argparse.Namespace, vcpu_load: rt_load.Load,

@@ -14,6 +14,7 @@ from nova_rt.rules import hostmap
 from tests.functional import invariants
 from tests.functional import operations
 from tests.functional import test_live_migration
+from tests import proof
 from tests import seeds
 
 #: Their shares fit on one pCPU, their periods do not.
@@ -112,6 +113,11 @@ class DividedTest(TestCase):
     HOSTS = ('host1',)
     TENANTS = {**TestCase.TENANTS, 'min_divided_runtime_us': 100}
 
+    @proof.proves(
+        'Create, the host has [nova_rt] min_divided_runtime_us',
+        'A server that fits on a pCPU only divided gets a part of its runtime '
+        'in a part of its period; the claim has the divisor, which restarts '
+        'and reboots keep.')
     def test_divided(self) -> None:
         """The claim has the divisor; the tenant and Placement do not."""
         first = self.boot(self.rt_flavor(*LONG))

@@ -179,6 +179,8 @@ class Changes:
         #: the same of the guest before each change
         self.controls: list[float] = []
         self.seconds: list[float] = []
+        #: the samples since the last change
+        self._before: list[list[Sample]] = [[], []]
         #: the CPU time of each change
         self.worked: list[float] = []
 
@@ -224,13 +226,17 @@ class Changes:
                       self.neighbour.period_us)
         around = (_WINDOW_PERIODS + 2) * longest / 1_000_000
         sampler.start()
-        time.sleep(around)
+        if not any(self._before):
+            time.sleep(around)
         began = time.monotonic_ns()
         self.give(guest, new)
         self.changes += 1
         time.sleep(around)
         sampler.stop()
-        guests, neighbours = self.sampled(sampler)
+        self._before, taken = sampler.samples, [
+            before + after for before, after
+            in zip(self._before, sampler.samples, strict=True)]
+        guests, neighbours = self.sampled(taken)
         self.controls += _worst(
             [each for each in guests if each.moment < began],
             share_of(old.reservation))[:1]
@@ -249,9 +255,9 @@ class Changes:
     def sampler(self, vcpus: Sequence[busy.Busy]) -> Sampler:
         return Sampler(vcpus, EVERY_S)
 
-    def sampled(self, sampler: Sampler) -> list[list[Sample]]:
-        """Returns the samples of the guest and those of the neighbour."""
-        return sampler.samples
+    def sampled(self, taken: list[list[Sample]]) -> list[list[Sample]]:
+        """Returns the samples of guest and neighbour with their deadlines."""
+        return taken
 
     def summary(self) -> dict[str, object]:
         ordered, controls = sorted(self.ratios), sorted(self.controls)

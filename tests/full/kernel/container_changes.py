@@ -37,6 +37,7 @@ from nova_rt.services.virt.libvirt import enforcer
 from tests.full.kernel import changes
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
+from tests.full.kernel import pinned
 
 _INSTANCE = 'nova-rt-changes'
 _TIMER = 'sched_rt_period_timer'
@@ -59,9 +60,6 @@ class Periods:
 
     def _write(self, name: str, text: str) -> None:
         (self._instance / name).write_text(text)
-
-    def forget(self) -> None:
-        self._write('trace', '')
 
     def read(self) -> dict[str, list[int]]:
         """Returns the moments of each timer, in ns."""
@@ -185,15 +183,19 @@ class Changes(changes.Changes):
                     (found.reservation, self.neighbour)):
                 return found
 
+    def give(self, guest: changes.Guest, claim: claims.RTClaim) -> None:
+        """Gives a reservation, as if nova-compute had a CPU of its own."""
+        with pinned.punctual():
+            super().give(guest, claim)
+
     def sampler(self, vcpus: Sequence[busy.Busy]) -> Sampler:
-        self._periods.forget()
         return Sampler(vcpus, changes.EVERY_S)
 
-    def sampled(self, sampler: changes.Sampler
+    def sampled(self, taken: list[list[changes.Sample]]
                 ) -> list[list[changes.Sample]]:
         timers = self._periods.read().values()
         return [with_periods(samples, begins_of(timers, lasts)) for
-                samples, lasts in zip(sampler.samples, (
+                samples, lasts in zip(taken, (
                     self.periods_ms, (self.neighbour.period_us // 1000,)),
                     strict=True)]
 

@@ -19,6 +19,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import layout
+from nova_rt.services.virt.libvirt import lowering
 
 
 #: How often to try to keep the tasks of a guest ordinary.
@@ -161,6 +162,7 @@ class GroupEnforcer(Enforcer):
         with self._explained(guest):
             budgets = guest.budgets(self._interface, claim)
             self._make_way(pid, guest, claim, budgets)
+            self._lower(guest, claim, budgets)
             before = () if guest.vcpus else self._tasks.confine(
                 pid, claim.cpus)
             if guest.gathers(self._interface):
@@ -194,6 +196,24 @@ class GroupEnforcer(Enforcer):
         pinned = guest.vcpus or self._tasks.is_confined(pid, claim.cpus)
         if moves or (self._interface.binds_cpus and not pinned):
             self._release(guest)
+
+    def _lower(self, guest: layout.Layout, claim: claims.RTClaim,
+               budgets: dict[str, base.Budget]) -> None:
+        """Writes a smaller runtime at a moment at which the guest lacks none.
+
+        The guest moves to other pCPUs afterwards only: nova-compute may get
+        no CPU time there while the guest uses its runtime up.
+        """
+        runtime = claim.in_kernel.runtime_us
+        now = [budget for group in budgets
+               if (budget := self._interface.read(group))]
+        if self._interface.fixed_priorities and any(
+                max(budget.runtime_us.values()) > runtime for budget in now):
+            lowering.wait(lambda: [
+                each for group in guest.reserved(claim) for each
+                in self._tasks.threads(group, self._controller, guest.keeper)
+            ], runtime, now[0].period_us)
+            self._interface.reserve(budgets)
 
     def release(self, pid: int) -> None:
         self._release(self._layout(pid))

@@ -140,6 +140,31 @@ class PredictTest(CommandTest):
         self.assertIn('Neighbours, always busy: 100 us every 1000 us', out)
         self.assertIn('beside neighbours', out)
 
+    def test_divided_beside(self):
+        """What does not fit as it is may fit divided for the kernel."""
+        argv = ('plan', '--runtime-us', '60000', '--period-us', '200000',
+                '--arrival-rate', '20', '--cpu-ms', '10', '--beside',
+                '80000/200000', '--kernel', 'rt_group_sched', '--tick-us',
+                '4000')
+        self.assertIn('cannot give each server its runtime',
+                      self.run_main(*argv)[2])
+        argv += '--min-divided-us', '100'
+        seen = self.json(*argv)['beside']
+        self.assertEqual([{'runtime_us': 3_750, 'period_us': 12_500},
+                          {'runtime_us': 80_000, 'period_us': 200_000}],
+                         seen['in_kernel'])
+        self.assertIn('In the kernel, divided: 3750 us every 12500 us',
+                      self.run_main(*argv)[1])
+        self.assertIn('cannot give all of them their runtime', self.run_main(
+            *argv, '--beside', '60000/200000')[2])
+
+    def test_not_divided_beside(self):
+        for argv in (('--kernel', 'rt_group_sched', '--tick-us', '400'),
+                     ('--min-divided-us', '100')):
+            self.assertEqual([], self.json(
+                *PREDICT, '--beside', '100/1000', *argv
+            )['beside']['in_kernel'])
+
     def test_a_few_neighbours_where_each_delays(self):
         out = self.run_main(*PREDICT, '--kernel', 'sched_deadline',
                             '--tick-us', '100')[1]

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nova_rt.rules import cpus
-from nova_rt.rules import division
 from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation as rt_reservation
 from nova_rt.rules import schedulability
@@ -57,15 +56,7 @@ class Kernel:
         state = dataclasses.replace(cpus.CpuBandwidth.empty(
             range(pcpus), round(CAP * rt_reservation.PPM) + ROUNDING_PPM,
             True, self.rule), min_divided_us=self.min_divided_us)
-        parts = []
-        for one in servers:
-            chosen = cpus.fit(state, 1, one, policies.worst_fit)
-            if chosen is None:
-                return None
-            parts.append(division.divided(
-                one, cpus.divisor(state, chosen, one)))
-            state = state.claim(chosen, parts[-1])
-        return parts
+        return cpus.in_kernel(state, servers, policies.worst_fit)
 
     def ticks(self, draw: random.Random) -> rt_ticks.Ticks:
         return rt_ticks.Ticks(self.tick_us, draw.uniform(0, self.tick_us))

@@ -20,6 +20,7 @@ class Kernel:
 
     name = 'fake'
     controller = 'cpu'
+    fixed_priorities = False
 
     def __init__(self, vcpus=0, replicated=False, inherits=False,
                  binds_cpus=False, drains=False):
