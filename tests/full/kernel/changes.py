@@ -139,25 +139,30 @@ class Guest(Protocol):
     """A guest whose first vCPU is watched."""
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """Returns the process by which the enforcer knows the guest."""
 
     @property
-    def vcpus(self) -> Sequence[busy.Busy]: ...
+    def vcpus(self) -> Sequence[busy.Busy]:
+        """Returns the busy tasks."""
 
 
 class Host(Protocol):
     """The host of the guests, see :class:`pinned.Host`."""
 
     @property
-    def cpus(self) -> tuple[int, ...]: ...
+    def cpus(self) -> tuple[int, ...]:
+        """Returns the pCPUs."""
 
     @property
-    def enforcer(self) -> enforcer.Enforcer: ...
+    def enforcer(self) -> enforcer.Enforcer:
+        """Returns what gives guests their reservations."""
 
-    def guest(self, *cpus: int
-              ) -> contextlib.AbstractContextManager[Guest]: ...
+    def guest(self, *cpus: int) -> contextlib.AbstractContextManager[Guest]:
+        """Starts a guest that has no reservation yet."""
 
-    def noise(self) -> contextlib.AbstractContextManager[None]: ...
+    def noise(self) -> contextlib.AbstractContextManager[None]:
+        """Runs busy ordinary tasks."""
 
 
 class Changes:
