@@ -249,6 +249,9 @@ struct bpf_dynptr {
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags,
 			       struct bpf_dynptr *into) __ksym __weak;
 
+/* Costs nothing, where the kernel has it. */
+extern void *bpf_rdonly_cast(const void *from, u32 type) __ksym __weak;
+
 /* The values depend on the configuration of the kernel. */
 enum cgroup_subsys_id {
 	cpu_cgrp_id,

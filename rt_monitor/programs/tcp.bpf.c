@@ -64,6 +64,15 @@ static __always_inline struct flow *flow_of(struct sock *sk)
 	return flow && flow->server != HOST ? flow : 0;
 }
 
+/* Only sockets of TCP have a flow, so the type needs no check. */
+static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
+{
+	if (bpf_rdonly_cast)
+		return bpf_rdonly_cast(
+			sk, bpf_core_type_id_kernel(struct tcp_sock));
+	return bpf_skc_to_tcp_sock(sk);
+}
+
 static __always_inline u16 port_of(struct sock *sk, struct flow *flow)
 {
 	return flow->role == CLIENT ?
@@ -264,7 +273,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 	if (!flow)
 		return 0;
 	if (!flow->known) {
-		tcp = bpf_skc_to_tcp_sock(sk);
+		tcp = tcp_of(sk);
 		if (!tcp)
 			return 0;
 		know(tcp, flow);
@@ -276,7 +285,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 	now = bpf_ktime_get_ns();
 	if (flow->role == CLIENT && flow->phase == ANSWER &&
 	    now > flow->last + PAUSE) {
-		tcp = bpf_skc_to_tcp_sock(sk);
+		tcp = tcp_of(sk);
 		if (tcp)
 			pause_of(flow, now, PAUSE +
 				 (tcp->srtt_us >> 3) * 4000ULL);
@@ -312,7 +321,7 @@ static __always_inline bool first_of(const struct msghdr *message, u8 *head)
 static __always_inline bool notice(struct sock *sk, struct flow *flow,
 				   bool answers, u64 now)
 {
-	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct tcp_sock *tcp = tcp_of(sk);
 
 	if (!tcp)
 		return 0;
@@ -385,7 +394,7 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_read, struct sock *sk, int length, int flags)
 {
 	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
-	struct tcp_sock *tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
+	struct tcp_sock *tcp = flow ? tcp_of(sk) : 0;
 	u64 now;
 
 	if (!tcp || !flow)
@@ -489,8 +498,10 @@ static __always_inline void seed_connection(struct sock *sk,
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
 	bool answers = bpf_map_lookup_elem(&listeners, at) != 0;
-	struct tcp_sock *tcp;
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
+	if (!tcp)
+		return;		/* a raw socket for segments of TCP */
 	if (!flow) {
 		own(sk, HOST, UNKNOWN);
 		return;
@@ -502,8 +513,7 @@ static __always_inline void seed_connection(struct sock *sk,
 	}
 	own(sk, at->server, answers ? SERVER : CLIENT);
 	flow = bpf_sk_storage_get(&flows, sk, 0, 0);
-	tcp = bpf_skc_to_tcp_sock(sk);
-	if (flow && tcp) {
+	if (flow) {
 		flow->copied = tcp->copied_seq;
 		flow->arrived = tcp->rcv_nxt;
 		flow->known = 1;
