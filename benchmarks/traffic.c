@@ -230,8 +230,14 @@ static void server(char **words)
 
 /* A client. */
 
+/* The connection that was idle for longest is used first. */
 static struct connection *idle[MOST];
-static int idles;
+static unsigned int idle_since, idle_until;
+
+static void rest(struct connection *one)
+{
+	idle[idle_until++ % MOST] = one;
+}
 
 static void connect_all(const char *where, int port, int count)
 {
@@ -249,7 +255,7 @@ static void connect_all(const char *where, int port, int count)
 			   sizeof(yes));
 		fcntl(one->file, F_SETFL, O_NONBLOCK);
 		wait_for(one, EPOLLIN, EPOLL_CTL_ADD);
-		idle[idles++] = one;
+		rest(one);
 	}
 }
 
@@ -274,7 +280,7 @@ static int hear(struct connection *one)
 		return 0;
 	one->times[1] = now();
 	write_times(one, 2);
-	idle[idles++] = one;
+	rest(one);
 	return 1;
 }
 
@@ -297,12 +303,12 @@ static void client(char **words)
 	connect_all(words[0], atoi(words[1]), atoi(words[2]));
 	due = now();
 	while (heard < total) {
-		while (left && idles && due <= now()) {
-			ask(idle[--idles]);
+		while (left && idle_since != idle_until && due <= now()) {
+			ask(idle[idle_since++ % MOST]);
 			left--;
 			due -= S / rate * log(1 - drand48());
 		}
-		ahead = left && idles ? due - now() : S;
+		ahead = left && idle_since != idle_until ? due - now() : S;
 		if (ahead < 0)
 			ahead = 0;
 		pause.tv_sec = ahead / S;

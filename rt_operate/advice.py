@@ -15,6 +15,7 @@ import statistics
 from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import crowded
 from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 from rt_models.model import planner
@@ -152,6 +153,8 @@ class ReservationAdvice:
         fewer requests than arrive
     :ivar wanted: the smallest reservation that meets the target
     :ivar promised_us: the percentile that the model predicts for *wanted*
+    :ivar beside: the smallest reservation that meets the target in a
+        simulation beside one busy server that has the rest of the pCPU
     :ivar doubts: sentences that say why the advice may be wrong
     """
 
@@ -161,6 +164,7 @@ class ReservationAdvice:
     predicted_us: float | None
     wanted: rt_reservation.Reservation
     promised_us: float
+    beside: rt_reservation.Reservation
     doubts: tuple[str, ...]
 
 
@@ -212,7 +216,22 @@ def advise(measured: MeasuredLoad, target: rt_load.Target,
         wanted, varied.RoundTrip(
             most, wanted.runtime_us, wanted.period_us, variation, kernel
             ).percentile_us(part),
+        _beside(most, target, variation, kernel, wanted),
         tuple(_doubts(measured, part)))
+
+
+def _beside(load: rt_load.Load, target: rt_load.Target, variation: float,
+            kernel: rt_kernel.Kernel, wanted: rt_reservation.Reservation
+            ) -> rt_reservation.Reservation:
+    """Returns the reservation of the simulation, at most *wanted*."""
+    try:
+        runtime_us = crowded.runtime_us(
+            load, target, wanted.period_us, variation, kernel,
+            defaults.MAX_SHARE)
+    except exception.NoAnswer:
+        return wanted
+    return rt_reservation.Reservation(
+        min(runtime_us, wanted.runtime_us), wanted.period_us)
 
 
 def _predicted_us(load: rt_load.Load,

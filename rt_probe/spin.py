@@ -8,6 +8,7 @@ reservation is for, so that all other threads of the group run first.
 
 from collections.abc import Callable
 import contextlib
+import ctypes
 import dataclasses
 import json
 import os
@@ -17,6 +18,7 @@ import signal
 import time
 from typing import NoReturn, Protocol
 
+from nova_rt.machine.host import sched
 from rt_probe import check as rt_check
 from rt_probe import errors
 from rt_probe import gaps
@@ -230,14 +232,20 @@ def _lower(real_time: bool) -> None:
         exception is a sentence
     """
     if not real_time:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        _take(os.SCHED_IDLE, 0)
         return
     try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        _take(os.SCHED_RR, 1)
     except PermissionError as error:
         raise PermissionError(
             error.errno, 'the probe may not use SCHED_RR, which the VNF '
             'uses; set RLIMIT_RTPRIO to 1 or more') from error
+
+
+def _take(policy: int, priority: int) -> None:
+    """Gives this thread a policy; musl has no sched_setscheduler(3)."""
+    sched.call('sched_setattr', 0, ctypes.byref(sched.Attributes(
+        size=sched.SIZE, policy=policy, priority=priority)), 0)
 
 
 def _spin(order: Order, parent: int) -> Trace:

@@ -135,7 +135,8 @@ def policies(threads: Iterable[int]) -> set[int]:
     numbers = set()
     for thread in threads:
         with contextlib.suppress(ProcessLookupError):
-            numbers.add(os.sched_getscheduler(thread))
+            # musl has no sched_getscheduler(3).
+            numbers.add(sched.get(thread).number)
     return numbers
 
 

@@ -151,7 +151,11 @@ def _lines(measured: rt_advice.MeasuredLoad,
     elif measured.reservation:
         lines.append('The reservation serves fewer requests than arrive.')
     lines.append(f'Advice: {advice.wanted}; {name} is then at most '
-                 f'{advice.promised_us / _US_PER_MS:.3f} ms.')
+                 f'{advice.promised_us / _US_PER_MS:.3f} ms, whatever else '
+                 f'runs on the same pCPUs.')
+    if advice.beside != advice.wanted:
+        lines.append(f'Beside one busy server that has the rest of the pCPU, '
+                     f'{advice.beside} suffices in a simulation.')
     has = measured.reservation
     if advice.met and has and has.share < advice.wanted.share:
         lines.append('Beside the servers that share its pCPUs now, the '

@@ -3,8 +3,8 @@
 """Runs the campaign: ``python -m tests.full.probe [--times N] [--seed N]``.
 
 Exit status 1: a report excludes the truth.  NOVA_RT_MUSL_PYTHON names a
-Python 3.11 that was built with musl; without the variable, the cell with
-musl is left out.
+Python 3.11 that was built with musl, as musl.sh builds one; without the
+variable, the cell with musl is left out.
 """
 
 import argparse

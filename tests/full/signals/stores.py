@@ -44,7 +44,8 @@ with socket.create_connection(('127.0.0.1', port)) as connection:
 
 
 @contextlib.contextmanager
-def _postgres(stage: signals_stage.Stage) -> Iterator[int]:
+def postgres(stage: signals_stage.Stage) -> Iterator[int]:
+    """Runs PostgreSQL; yields its port."""
     port = signals_stage.free_port()
     data = stage.folder / 'pgdata'
     data.mkdir()
@@ -92,7 +93,7 @@ def of_memcached(stage: signals_stage.Stage, count: int
 def of_postgres(stage: signals_stage.Stage, count: int
                 ) -> Iterator[compare.Row]:
     """Yields a line for each kind of query."""
-    with _postgres(stage) as port:
+    with postgres(stage) as port:
         program = stage.file('postgres.py', _POSTGRES)
 
         def ask(at_once: int) -> compare.Truth:

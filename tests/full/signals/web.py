@@ -2,7 +2,7 @@
 
 """Web servers: nginx, Apache, haproxy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import contextlib
 import subprocess
 
@@ -24,7 +24,7 @@ http {{
     scgi_temp_path {folder}/t5;
     server {{ listen 127.0.0.1:{port} {options};
         ssl_certificate {folder}/certificate;
-        ssl_certificate_key {folder}/key; }}
+        ssl_certificate_key {folder}/key; {more} }}
 }}
 '''
 _APACHE = '''
@@ -45,6 +45,7 @@ DocumentRoot {folder}/www
 <Directory {folder}/www>
     Require all granted
 </Directory>
+{more}
 '''
 _HAPROXY = '''
 defaults
@@ -76,30 +77,39 @@ def prepare(stage: signals_stage.Stage) -> None:
 
 @contextlib.contextmanager
 def nginx(stage: signals_stage.Stage, options: str = '',
-          sendfile: str = 'off', group: str = 'server') -> Iterator[int]:
-    """Runs nginx; yields its port."""
+          sendfile: str = 'off', group: str = 'server', more: str = '',
+          before: Sequence[str] = ()) -> Iterator[int]:
+    """Runs nginx; yields its port.
+
+    :param more: more lines of the configuration
+    :param before: the command that starts nginx
+    """
     port = signals_stage.free_port()
     path = stage.file(f'nginx-{group}.conf', _NGINX.format(
-        folder=stage.folder, port=port, options=options, sendfile=sendfile))
-    with stage.serving(port, stage.packages.path('nginx'), '-c', path,
-                       group=group):
+        folder=stage.folder, port=port, options=options, sendfile=sendfile,
+        more=more))
+    with stage.serving(port, *before, stage.packages.path('nginx'), '-c',
+                       path, group=group):
         yield port
 
 
 @contextlib.contextmanager
-def _apache(stage: signals_stage.Stage) -> Iterator[int]:
+def apache(stage: signals_stage.Stage, more: str = '') -> Iterator[int]:
+    """Runs Apache; yields its port."""
     port = signals_stage.free_port()
     module = stage.packages.path('mod_mpm_event.so')
     path = stage.file('apache.conf', _APACHE.format(
-        folder=stage.folder, port=port, modules=module.rpartition('/')[0]))
+        folder=stage.folder, port=port, modules=module.rpartition('/')[0],
+        more=more.format(modules=module.rpartition('/')[0])))
     with stage.serving(port, stage.packages.path('apache2'), '-f', path,
                        '-DFOREGROUND'):
         yield port
 
 
 @contextlib.contextmanager
-def _haproxy(stage: signals_stage.Stage, behind: int, mode: str,
-             options: str = '') -> Iterator[int]:
+def haproxy(stage: signals_stage.Stage, behind: int, mode: str,
+            options: str = '') -> Iterator[int]:
+    """Runs haproxy in front of another port; yields its port."""
     port = signals_stage.free_port()
     path = stage.file('haproxy.conf', _HAPROXY.format(
         port=port, behind=behind, mode=mode, options=options))
@@ -176,7 +186,7 @@ def _tls(stage: signals_stage.Stage, port: int, count: int) -> compare.Truth:
 def of_apache(stage: signals_stage.Stage, count: int
               ) -> Iterator[compare.Row]:
     """Yields a line for each kind of traffic."""
-    with _apache(stage) as port:
+    with apache(stage) as port:
         size = stage.answer_to(port, GET)
         yield stage.watched(
             'Apache', 'HTTP/1.1, keep-alive (deferred by default)',
@@ -190,13 +200,13 @@ def of_haproxy(stage: signals_stage.Stage, count: int
                ) -> Iterator[compare.Row]:
     """Yields a line for each mode."""
     with nginx(stage, group='middle') as behind:
-        with _haproxy(stage, behind, 'http') as port:
+        with haproxy(stage, behind, 'http') as port:
             size = stage.answer_to(port, GET)
             yield stage.watched(
                 'haproxy', 'HTTP/1.1 in front of nginx',
                 lambda: stage.generate(port, GET, size, count))
-        with _haproxy(stage, behind, 'tcp', 'option splice-request\n'
-                      '    option splice-response') as port:
+        with haproxy(stage, behind, 'tcp', 'option splice-request\n'
+                     '    option splice-response') as port:
             large = GET.replace(b'file', b'large')
             size = stage.answer_to(port, large)
             yield stage.watched(
