@@ -66,7 +66,8 @@ def _row(name: str, found: list[campaign.Result], loads: list[float]) -> str:
                   for result in found
                   if result.said['method'] == 'throttled'), default=0)
     held = sum(not result.wrong for result in found)
-    return (f'{name},{len(found)},{methods["throttled"]},{methods["bound"]},'
+    shown = f'"{name}"' if ',' in name else name
+    return (f'{shown},{len(found)},{methods["throttled"]},{methods["bound"]},'
             f'{held},{widest:.3f},{min(loads):.0f},{max(loads):.0f}')
 
 
