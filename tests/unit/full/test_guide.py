@@ -11,7 +11,7 @@ from tests.full import guide
 #: What the walk runs; a new command of the guide goes here or to LEFT_OUT.
 RUNS = {
     'index': ['echo', 'nova-rt', 'nova-rt'],
-    'debian': ['pip', 'sed', 'printf', 'nova-rt', 'cp'],
+    'debian': ['pip', 'sed', 'printf', 'sed', 'nova-rt', 'cp'],
 }
 
 
@@ -28,6 +28,19 @@ class CommandsTest(base.BaseTestCase):
         for begin in guide.LEFT_OUT:
             self.assertTrue(any(command.startswith(begin)
                                 for command in every), begin)
+
+    def test_the_walk_has_four_parts(self):
+        walk = guide.walk('this.whl')
+        self.assertEqual(['install', 'check', 'server', 'remove'],
+                         list(walk))
+        self.assertIn(' ./this.whl\n', walk['install'])
+        self.assertIn('kernel_interface = sched_deadline', walk['install'])
+        for name, ends in (('check', 'systemctl'), ('remove', 'systemctl'),
+                           ('server', 'nova-rt-manage')):
+            self.assertTrue(
+                walk[name].splitlines()[-1].startswith(ends), walk[name])
+        self.assertFalse(re.search('IMAGE|NETWORK|helper_command',
+                                   ''.join(walk.values())))
 
     def test_the_script_has_the_wheel_and_the_options(self):
         script = guide.script('this.whl')
