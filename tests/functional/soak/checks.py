@@ -81,12 +81,19 @@ def tracked(host: hosts.Host) -> set[str]:
 
 
 def used(host: hosts.Host, texts: set[str]) -> list[int]:
-    """Returns the ppm of each pCPU that these claims take."""
-    total = [0] * hosts.PCPUS
+    """Returns the ppm of each pCPU that these claims take.
+
+    A server that is resized on its host has two claims there, and runs with
+    one of them.  With fixed priorities, both claims count.
+    """
+    both = isinstance(host.kernel, rt_group_sched.Kernel)
+    by_server: list[dict[str, int]] = [{} for _ in range(hosts.PCPUS)]
     for held in map(StoredClaim, texts):
         for cpu in range(hosts.PCPUS) if host.replicated else held.cpus:
-            total[cpu] += held.ppm
-    return total
+            before = by_server[cpu].get(held.uuid, 0)
+            by_server[cpu][held.uuid] = (
+                before + held.ppm if both else max(before, held.ppm))
+    return [sum(servers.values()) for servers in by_server]
 
 
 def check(cloud: moves.Cloud, audited: set[str]) -> None:
