@@ -9,8 +9,10 @@ a host that may die::
 
     tools/lab.sh KERNEL --cpus 4 -- python -m tests.full.kernel.hotplug
 
-If the kernel does not return from the write to ``online``, the trial ends at
-once, and the host needs a reboot.
+If the kernel refuses to take the pCPU offline, because the other pCPUs cannot
+have the bandwidth that is sold, nothing may have changed.  If the kernel does
+not return from the write to ``online``, the trial ends at once, and the host
+needs a reboot.
 
 Exit status: 0 if both containers hold their reservations in the end, and get
 them, and nothing is left; 1 otherwise.
@@ -18,6 +20,7 @@ them, and nothing is left; 1 otherwise.
 
 import argparse
 from collections.abc import Sequence
+import errno
 import json
 import os
 import pathlib
@@ -40,8 +43,16 @@ from tests.full.kernel import sold as shared
 _CPUS = pathlib.Path('/sys/devices/system/cpu')
 _RUNTIME_US, _PERIOD_US = 40_000, 100_000
 _PATIENCE_SECONDS = 30.0
-#: The name of the last step.
-_LAST = 'online, after the audit'
+_RETURNED, _HANGS = 'returned', 'does not return'
+#: Writes a word to a file, and exits with the number of the error.
+_WRITE = '''
+import sys
+try:
+    with open(sys.argv[2], "w") as file:
+        file.write(sys.argv[1])
+except OSError as error:
+    sys.exit(error.errno)
+'''
 
 
 class Trial:
@@ -96,15 +107,17 @@ class Trial:
         seen: dict[str, Any] = {'before': self.state()}
         self.sold[1].send(signal.SIGSTOP)
         for name, value in (('offline', 0), ('online', 1)):
-            returned = switch(self.last, value)
-            seen[f'{name}: the write returned'] = returned
-            if not returned:
-                break  # All that needs a lock of all CPUs waits, too.
+            seen[f'{name}: the write'] = outcome = switch(self.last, value)
+            if outcome == _HANGS:
+                return seen  # All that needs a lock of all CPUs waits, too.
+            if outcome != _RETURNED:
+                break
             seen[name] = self.state()
             seen[f'{name}: doctor'] = _doctor()
             seen[f'{name}: corrected'] = self.correct()
             seen[f'{name}, after the audit'] = self.state()
         self.sold[1].send(signal.SIGCONT)
+        seen['holds'] = self.state()['holds']
         return seen
 
 
@@ -121,19 +134,20 @@ def _doctor() -> list[str]:
     return [f'{one.level.name}: {one.text}' for one in hardware.offline(host)]
 
 
-def switch(cpu: int, value: int) -> bool:
-    """Takes a pCPU offline or online; returns whether the write returned.
+def switch(cpu: int, value: int) -> str:
+    """Takes a pCPU offline or online; returns the outcome of the write.
 
     A process of its own writes.  If the kernel never returns from the write,
     nothing ends this process, and a thread would keep the whole process.
     """
     writer = subprocess.Popen(
-        ['/bin/sh', '-c', 'echo "$1" > "$2"', 'sh', str(value),
+        [sys.executable, '-S', '-c', _WRITE, str(value),
          _CPUS / f'cpu{cpu}/online'], start_new_session=True)
     try:
-        return not writer.wait(_PATIENCE_SECONDS)
+        number = writer.wait(_PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        return False
+        return _HANGS
+    return f'is refused ({errno.errorcode[number]})' if number else _RETURNED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,11 +159,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trial = Trial()
     seen = trial.steps()
     print(json.dumps(seen, indent=1), flush=True)
-    if _LAST not in seen:
+    if 'holds' not in seen:
         print('The kernel did not return from a write: reboot this host.',
               file=sys.stderr)
         return 1
-    held = seen[_LAST]['holds']
+    held = seen['holds']
     measured = [share for one in trial.sold for share in
                 shared.shares([one], parsed.seconds)]
     left = shared.end(trial.host, trial.sold)

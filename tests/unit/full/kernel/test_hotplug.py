@@ -28,29 +28,38 @@ class SwitchTest(unittest.TestCase):
     def test_the_write_returns(self) -> None:
         self.file.write_text('1')
         with mock.patch.object(hotplug, '_PATIENCE_SECONDS', 30):
-            self.assertTrue(hotplug.switch(3, 0))
-        self.assertEqual('0\n', self.file.read_text())
+            self.assertEqual('returned', hotplug.switch(3, 0))
+        self.assertEqual('0', self.file.read_text())
+
+    def test_the_write_is_refused(self) -> None:
+        self.file.symlink_to('/dev/full')
+        with mock.patch.object(hotplug, '_PATIENCE_SECONDS', 30):
+            self.assertEqual('is refused (ENOSPC)', hotplug.switch(3, 0))
 
     def test_the_write_never_returns(self) -> None:
         """A thread that waits in the kernel would keep this process."""
         os.mkfifo(self.file)  # A write waits for a reader.
-        self.assertFalse(hotplug.switch(3, 0))
+        self.assertEqual('does not return', hotplug.switch(3, 0))
         self.assertEqual(1, threading.active_count())
         self.file.read_text()  # ends the writer
 
 
 class StepsTest(unittest.TestCase):
 
-    def steps(self, *returns: bool) -> dict[str, object]:
-        trial = mock.Mock(last=3, sold=[mock.Mock(), mock.Mock()])
-        with mock.patch.object(hotplug, 'switch', side_effect=returns), \
+    def steps(self, *outcomes: str) -> list[str]:
+        trial = mock.MagicMock(last=3, sold=[mock.Mock(), mock.Mock()])
+        with mock.patch.object(hotplug, 'switch', side_effect=outcomes), \
                 mock.patch.object(hotplug, '_doctor', return_value=[]):
-            return hotplug.Trial.steps(trial)
+            return list(hotplug.Trial.steps(trial))
 
     def test_nothing_is_tried_after_a_write_that_never_returns(self) -> None:
-        self.assertEqual(['before', 'offline: the write returned'],
-                         list(self.steps(False)))
+        self.assertEqual(['before', 'offline: the write'],
+                         self.steps('does not return'))
+
+    def test_a_refused_write_leaves_the_reservations(self) -> None:
+        self.assertEqual(['before', 'offline: the write', 'holds'],
+                         self.steps('is refused (EBUSY)'))
 
     def test_all_steps(self) -> None:
-        self.assertEqual('online, after the audit',
-                         list(self.steps(True, True))[-1])
+        self.assertEqual(['online, after the audit', 'holds'],
+                         self.steps('returned', 'returned')[-2:])
