@@ -14,14 +14,24 @@ follow() {
     echo "took $1 $((SECONDS - begin))"
 }
 
-# Waits until nova-compute, restarted, has looked at its host.
+inventory() {
+    openstack resource provider inventory list -f value -c resource_class \
+        "$(openstack resource provider list -f value -c uuid)"
+}
+
+# Waits until Placement has reservations of the host (offers), or has none
+# (lacks), after a restart of nova-compute.
 await_compute() {
-    local attempt
     await 8774
-    for attempt in $(seq 300); do
-        if tail -n "+$1" /var/log/nova/nova-compute.log |
-                grep -q 'Inventory has not changed\|Updating inventory\|Updated inventory\|Final resource view\|CPU reservations:'
-        then return; fi
+    for _ in $(seq 100); do
+        inventory > classes || true
+        if grep -q VCPU classes; then
+            if grep -q CUSTOM_RT_BANDWIDTH classes; then
+                [ "$1" != offers ] || return 0
+            else
+                [ "$1" != lacks ] || return 0
+            fi
+        fi
         sleep 1
     done
     return 1
@@ -30,9 +40,8 @@ await_compute() {
 # Deletes the server $1 and waits until Nova has forgotten the server.  The
 # client's own --wait asks in the connection of the DELETE, which uWSGI may end.
 delete() {
-    local attempt
     openstack server delete "$1"
-    for attempt in $(seq 60); do
+    for _ in $(seq 60); do
         openstack server list -f value -c Name > servers
         grep -qx "$1" servers || return 0
         sleep 1
@@ -49,22 +58,18 @@ end() {
 bring_up > cloud.log 2>&1 || { tail -n 60 cloud.log; exit 1; }
 trap end EXIT
 echo "took cloud $SECONDS"
-lines=$(wc -l < /var/log/nova/nova-compute.log)
 follow install
 follow check
-await_compute "$lines"
-sleep 3
+await_compute offers
 follow server
 python3 share.py /run/libvirt/qemu/instance-00000001.pid 5
 python3 share.py /run/libvirt/qemu/instance-00000001.pid 5
 delete rt1
-lines=$(wc -l < /var/log/nova/nova-compute.log)
 follow remove
-await_compute "$lines"
+await_compute lacks
 openstack flavor create plain --vcpus 1 --ram 256
 echo "plain $(openstack server create --flavor plain --image kvm-busy \
     --no-network --wait plain -f value -c status)"
 delete plain
-openstack resource provider inventory list -f value -c resource_class \
-    "$(openstack resource provider list -f value -c uuid)" | sed 's/^/has /'
+inventory | sed 's/^/has /'
 grep -h 'Traceback' /var/log/nova/*.log || true
