@@ -187,7 +187,8 @@ class UpgradeTest(TestCase):
             fixtures.MonkeyPatch('nova_rt.services.compute.capacity._rule',
                                  lambda conf, found: None),
             fixtures.MonkeyPatch(
-                'nova_rt.services.virt.libvirt.driver._priority_by_period',
+                'nova_rt.services.virt.libvirt.selection.'
+                '_priority_by_period',
                 lambda wanted: 10)])
         self.before.setUp()
         super().setUp()

@@ -8,7 +8,7 @@ bookkeeping and stored nowhere else.
 """
 
 from collections.abc import (
-    Callable, Collection, Iterator, Mapping, Sequence)
+    Collection, Iterator, Mapping, Sequence)
 import contextlib
 from typing import Any
 
@@ -20,15 +20,12 @@ from oslo_utils import excutils
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
-from nova_rt.rules import report
-from nova_rt.rules import reservation
 from nova_rt.services.compute import adoption
 from nova_rt.services.compute import allocations
+from nova_rt.services.compute import choosing
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import counting
-from nova_rt.services.compute import defrag
 from nova_rt.services.compute import entitled
-from nova_rt.services.compute import inplace
 from nova_rt.services.compute import lock
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import numa
@@ -40,7 +37,6 @@ from nova_rt.services.compute import request
 from nova_rt.services.compute import spare
 from nova_rt.services.compute import strangers as rt_strangers
 from nova_rt.services.compute import telling
-from nova_rt.services.compute import vcpus
 from nova_rt.services import events
 
 CONF = nova.conf.CONF
@@ -184,10 +180,12 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         claim = None
         if not self.disabled(nodename):  # Otherwise Nova refuses the server.
             node = self.compute_nodes[nodename]
-            claim, cells = self._rt_choose(
-                instance, flavor, move, lambda: numa.claim_question(
+            claim, cells = choosing.choose(
+                self, instance, flavor, move, lambda: numa.claim_question(
                     node, self.pci_tracker.stats, instance, flavor,
                     image_meta, limits))
+            if claim is None and flavor is None:
+                self._rt_plain |= {instance.uuid}
         if claim is None:
             yield
             return
@@ -206,53 +204,6 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                  list(claim.cpus), claim.reservation, claim.in_kernel,
                  instance=instance)
         events.admitted(claim)
-
-    def _rt_choose(self, instance: Any, flavor: Any, move: int,
-                   question: Callable[[], numa.Question | None]
-                   ) -> tuple[claims.RTClaim | None, Sequence[Any]]:
-        """Chooses pCPUs and returns the claim; None without a reservation.
-
-        :param question: returns None for a server without a NUMA topology
-        :returns: the claim, and the NUMA cells that Nova must choose; none
-            if Nova may choose
-        :raises ComputeResourcesUnavailable: when the reservation is bad or
-            does not fit, or when the host takes no reservations
-        """
-        try:
-            wanted = request.admitted(instance, flavor, bool(move))
-            hints = _numbers(request.hints_with(instance, flavor))
-            request.note_left(instance, flavor)
-            asked = question() if wanted else None
-            split = vcpus.split(
-                flavor or instance.flavor, asked and asked.server
-            ) if wanted else None
-        except exception.RTError as error:
-            raise refusals.refused(report.REQUEST, str(error)) from error
-        if wanted is None or split is None:
-            if flavor is None:
-                self._rt_plain |= {instance.uuid}
-            return None, ()
-        capacity = self.driver.rt_capacity
-        refusals.check_host(capacity, self.rt_policy, split.needs)
-        try:
-            state = self.rt_state()
-        except exception.InvalidClaim as error:
-            raise refusals.refused(
-                report.UNREADABLE, str(error),
-                'a host takes no more CPU reservations') from None
-        kept = inplace.fit(self, instance, flavor, wanted)
-        inplace.note(instance, move, kept is not None)
-        chosen = (numa.Chosen((), kept) if kept is not None else
-                  defrag.fit(self, asked, state, split, wanted))
-        if chosen is None:
-            told = capacity.refusal(state, split.reserved, wanted)
-            raise refusals.refused(
-                report.NO_ROOM, f'{told}{numa.IN_CELLS if asked else ""}',
-                told)
-        return claims.RTClaim(
-            instance.uuid, move, wanted, chosen.cpus, hints, split.unreserved,
-            split.is_soft, cpus.divisor(self.rt_state(), chosen.cpus, wanted)
-        ), chosen.cells
 
     def _claim_resources(self, allocations: Any) -> Any:
         if self._rt_pending:
@@ -491,8 +442,3 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         reporting.write(reporting.make(
             published, claimed, len(servers), self.rt_findings,
             self.driver.rt_tally), path)
-
-
-def _numbers(hints: dict[str, Any]) -> dict[str, int]:
-    return {key: value.number
-            for key, value in reservation.hint_values(hints).items()}

@@ -19,19 +19,12 @@ from oslo_serialization import jsonutils
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import namespaces
-from nova_rt.machine.host import nodes
-from nova_rt.machine.kernel import base
-from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs as kernel_fs
-from nova_rt.machine.kernel import pins as kernel_pins
-from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import labels
 from nova_rt.rules import report
-from nova_rt.rules import reservation
-from nova_rt.rules import schedulability
 from nova_rt.services import announce
 from nova_rt.services.compute import capacity
 from nova_rt.services.compute import claims
@@ -49,7 +42,6 @@ from nova_rt.services import install
 from nova_rt.services import meditation
 from nova_rt.services import selfcheck
 from nova_rt.services.virt.libvirt import confinement
-from nova_rt.services.virt.libvirt import deadline
 from nova_rt.services.virt.libvirt import description
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import host as rt_host
@@ -57,6 +49,7 @@ from nova_rt.services.virt.libvirt import levels
 from nova_rt.services.virt.libvirt import marks
 from nova_rt.services.virt.libvirt import reconcile
 from nova_rt.services.virt.libvirt import reservations
+from nova_rt.services.virt.libvirt import selection
 from nova_rt.services.virt.libvirt import started
 from nova_rt.services.virt.libvirt import strangers
 
@@ -108,7 +101,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         try:
             namespaces.verify(host_files.Host())
             target = self.rt_reservations.enforcer = self._rt_find()
-            if CONF.nova_rt.emulator_cpus and not _moves_emulators(target):
+            if CONF.nova_rt.emulator_cpus and not selection.moves_emulators(
+                    target):
                 LOG.warning(
                     '[nova_rt] emulator_cpus has no effect on this host: '
                     'emulator threads are moved only with the kernel '
@@ -122,32 +116,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def _rt_find(self) -> enforcer.Enforcer | None:
         """Returns the enforcer of this host; None if there is none."""
-        files = self._rt_files()
-        tasks = kernel_tasks.Tasks(files)
-        containers = CONF.libvirt.virt_type == 'lxc'
-        if CONF.nova_rt.kernel_interface == deadline.DeadlineEnforcer.name:
-            return self._rt_by_deadline(files, tasks, containers)
-        interface = _interface(files)
-        if interface is None:
-            return None if containers else self._rt_by_deadline(
-                files, tasks, containers)
-        interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
-        return enforcer.GroupEnforcer(
-            interface, tasks, CONF.nova_rt.guest_policy,
-            _priority_by_period if interface.fixed_priorities
-            else lambda wanted: int(CONF.nova_rt.guest_priority))
-
-    def _rt_by_deadline(self, files: cgroup.CgroupFS,
-                        tasks: kernel_tasks.Tasks, containers: bool
-                        ) -> enforcer.Enforcer:
-        pins = None
-        if not containers and _can_pin(files, tasks):
-            pins = kernel_pins.Pins(
-                tasks, lambda: self._rt_cpus().spare, nodes.cells,
-                lambda: self._rt_cpus().not_dedicated,
-                lambda: self._rt_emulator_cpus)
-        return deadline.DeadlineEnforcer(
-            files, tasks, containers, self._get_vcpu_available, pins)
+        return selection.select(
+            self._rt_files(), self._get_vcpu_available, self._rt_cpus,
+            lambda: self._rt_emulator_cpus)
 
     def _rt_cpus(self) -> emulators.HostCPUs:
         """Returns the pCPUs of this host, by their use."""
@@ -447,11 +418,6 @@ def _claims(instance: Any) -> bool:
             reason=str(error)) from error
 
 
-def _moves_emulators(target: enforcer.Enforcer | None) -> bool:
-    """Checks whether an enforcer moves the threads that are not vCPUs."""
-    return isinstance(target, deadline.DeadlineEnforcer) and target.pins
-
-
 def _makes_claims(checked: Any) -> bool:
     """Checks whether a destination says that it makes claims.
 
@@ -459,41 +425,3 @@ def _makes_claims(checked: Any) -> bool:
     """
     name = 'dst_supports_numa_live_migration'
     return name in checked and bool(getattr(checked, name))
-
-
-def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
-    """Checks whether SCHED_DEADLINE vCPUs can each have a pCPU here."""
-    trouble = ('the kernel does not let the cpuset of a SCHED_DEADLINE '
-               'thread shrink')
-    try:
-        if deadline.can_pin(files, tasks):
-            return True
-    except exception.KernelError as error:
-        trouble = str(error)
-    LOG.warning('vCPUs with a reservation run on any CPU of the root domain '
-                '(global EDF): %s', trouble)
-    return False
-
-
-def _priority_by_period(wanted: reservation.Reservation) -> int:
-    """Returns the priority of a guest.
-
-    The priority depends only on the period and on options, and so never
-    changes while a guest runs.
-    """
-    return int(CONF.nova_rt.guest_priority) + schedulability.level(
-        wanted.period_us, rt_conf.levels(CONF))
-
-
-def _interface(files: cgroup.CgroupFS) -> base.KernelInterface | None:
-    """Returns the interface of the kernel; None if the kernel has none.
-
-    :raises InvalidConfiguration: when the option names no interface
-    :raises KernelError: when the interface cannot be found out
-    """
-    name = CONF.nova_rt.kernel_interface
-    try:
-        return detect.detect(files, name)
-    except LookupError as error:
-        raise exception.InvalidConfiguration(
-            option='kernel_interface', value=name, rule=str(error)) from error

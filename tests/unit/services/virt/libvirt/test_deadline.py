@@ -7,9 +7,7 @@ a sleeping thread had when it leaves SCHED_DEADLINE, as Linux does.
 """
 
 import errno
-import functools
 import os
-from unittest import mock
 
 import fixtures
 from oslotest import base
@@ -18,14 +16,11 @@ from nova_rt.machine.host import sched
 from nova_rt.machine.host import thread as thread_state
 from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.machine.kernel import deadline as kernel
-from nova_rt.machine.kernel import detect
 from nova_rt.machine import privsep
 from nova_rt.machine import sched_setattr
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.services.virt.libvirt import deadline
-from nova_rt.services.virt.libvirt import driver
-from tests.unit import base as tests_base
 from tests.unit.services.virt.libvirt import fakes
 
 PID = 42
@@ -382,45 +377,6 @@ class CapacityTest(_Case):
         self.files.mounted = []
         error = self.assertRaises(exception.KernelError, self.made)
         self.assertIn('not mounted', str(error))
-
-
-class SelectionTest(tests_base.TestCase):
-
-    def find(self, virt_type, name='sched_deadline', pins=True):
-        self.config(kernel_interface=name)
-        self.config(group='libvirt', virt_type=virt_type)
-        host = mock.Mock(spec=driver.RTLibvirtDriver)
-        host._rt_files.return_value = Files()
-        host._rt_by_deadline.side_effect = functools.partial(
-            driver.RTLibvirtDriver._rt_by_deadline, host)
-        host._get_vcpu_available.return_value = {0, 1}
-        with (mock.patch.object(deadline, 'can_pin', side_effect=pins),
-              mock.patch.object(driver, '_interface', return_value=None)):
-            return driver.RTLibvirtDriver._rt_find(host)
-
-    def test_selected(self):
-        found = self.find('kvm', pins=[True])
-        self.assertIsInstance(found, deadline.DeadlineEnforcer)
-        self.assertEqual({0, 1}, found._shared())
-        self.assertTrue(found.pins)
-
-    def test_nothing_else_is_there(self):
-        self.assertTrue(self.find('qemu', None, [True]).pins)
-        self.assertIsNone(self.find('lxc', None))
-
-    def test_cannot_pin(self):
-        for answer in ([False], fakes.refusal()):
-            found = self.find('kvm', pins=answer)
-            self.assertFalse(found.pins)
-            self.assertEqual(frozenset(), found.traits)
-
-    def test_selected_for_containers(self):
-        error = self.assertRaises(exception.KernelError,
-                                  self.find('lxc').capacity)
-        self.assertIn('a container needs', str(error))
-
-    def test_never_detected(self):
-        self.assertNotIn('sched_deadline', detect.installed())
 
 
 class ServerTest(base.BaseTestCase):
