@@ -31,6 +31,7 @@ import time
 
 from benchmarks import stand_ins
 from benchmarks import traffic
+from nova_rt.rules import reservation as rt_reservation
 from rt_models.colocation import csvfile
 from rt_monitor import operational
 from rt_monitor import servers
@@ -44,6 +45,8 @@ TIERS = {'web': (10_000, 0.8), 'logic': (6_000, 2.0), 'data': (10_000, 1.5)}
 #: three on one CPU of RT_GROUP_SCHED.  The priorities follow the periods.
 RESERVED = {'web': (10_000, 50_000, 30), 'logic': (60_000, 200_000, 25),
             'data': (150_000, 500_000, 20)}
+#: The budget of the group of all three.
+ALL = rt_reservation.Reservation(9_000, 10_000)
 SERVER_CPU, CLIENT_CPU = 0, 1
 CONNECTIONS, ASKED, ANSWERED = 16, 100, 1_000
 LOW_HZ, LOW_S, STEP_S = 50, 10, 4
@@ -97,7 +100,7 @@ def granted(held: str, name: str) -> servers.Granted:
 def chain(groups: dict[str, pathlib.Path], held: str) -> Iterator[int]:
     """Yields the port of the first tier."""
     if held == RESERVATION:
-        _budget(stand_ins.TOP, servers.Granted(9_000, 10_000))
+        _budget(stand_ins.TOP, servers.Granted(ALL.runtime_us, ALL.period_us))
     with contextlib.ExitStack() as stack:
         port = 0
         for name, (_, work) in reversed(TIERS.items()):

@@ -15,6 +15,7 @@ import sys
 
 from benchmarks import chain
 from paper import report
+from paper import room
 
 HEADER = ('Held by', 'Runs', 'Load average', 'Error of Eq. 5',
           'Error beside neighbours', 'Interval holds the rate')
@@ -47,6 +48,8 @@ def run(options: argparse.Namespace) -> str:
     :raises CalledProcessError: when a run could not be made
     """
     options.data.parent.mkdir(parents=True, exist_ok=True)
+    if options.reserved and options.runs:
+        room.require(chain.ALL)
     for _ in range(min(options.runs, 1) if options.short else options.runs):
         command = [sys.executable, '-W', 'ignore', '-m', 'benchmarks.chain',
                    '--busy', str(options.busy), '--data',

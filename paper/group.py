@@ -10,16 +10,15 @@ import contextlib
 import functools
 import pathlib
 
-from nova_rt.machine.kernel import base
-from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tasks
-from nova_rt.machine import privsep
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
+from paper import room
+from rt_models.colocation import group as rt_group
 
-GROUP = '/nova-rt-experiments'
+GROUP = room.GROUP
 #: The group of a neighbour with a reservation of its own.
 NEIGHBOUR = f'{GROUP}-neighbour'
 #: Priorities of SCHED_RR: of the server, and of a neighbour whose period is
@@ -42,9 +41,7 @@ def heavy() -> Iterator[Callable[[int], None]]:
     """
     hierarchy = survey.hierarchy_of(fs.RealFS())
     if hierarchy is None:
-        raise exception.KernelError(
-            interface='any', group=GROUP,
-            reason='the cgroup controller cpu is not mounted')
+        raise _no_controller(GROUP)
     path = pathlib.Path(hierarchy.mount, GROUP.strip('/'))
     path.mkdir(exist_ok=True)
     try:
@@ -66,29 +63,28 @@ def reserved(reservation: rt_reservation.Reservation, cpu: int,
     :param priority: the priority for SCHED_RR; if the kernel decides by
         priorities, the server with the shorter period needs the higher
         priority
-    :raises KernelError: when the host has no interface or not enough room
+    :raises KernelError: when the host has no interface
+    :raises NoRoom: when the kernel has not enough room
     """
-    privsep.cgroup_pctxt.set_client_mode(False)
-    privsep.TOPS = frozenset(
-        name.strip('/') for name in (GROUP, NEIGHBOUR))
+    room.require(reservation)
     files = fs.RealFS()
-    interface, hierarchy = detect.detect(files), survey.hierarchy_of(files)
-    if interface is None or hierarchy is None:
-        raise exception.KernelError(
-            interface='any', group=group,
-            reason='this kernel has no interface for control groups')
+    hierarchy = survey.hierarchy_of(files)
+    if hierarchy is None:
+        raise _no_controller(group)
     path = pathlib.Path(hierarchy.mount, group.strip('/'))
     path.mkdir(exist_ok=True)
     try:
-        interface.reserve({group: base.Budget(
-            {cpu: reservation.runtime_us}, reservation.period_us)})
-        try:
+        with rt_group.budget(files, path, (cpu,), reservation):
             yield functools.partial(_enter, files, path,
                                     hierarchy.controller, priority)
-        finally:
-            interface.release([group])
     finally:
         path.rmdir()
+
+
+def _no_controller(group: str) -> exception.KernelError:
+    return exception.KernelError(
+        interface='any', group=group,
+        reason='the cgroup controller cpu is not mounted')
 
 
 def _enter(files: fs.RealFS, path: pathlib.Path, controller: str,

@@ -16,7 +16,6 @@ from typing import Protocol
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import deadline
-from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tasks as kernel_tasks
@@ -27,6 +26,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from nova_rt.rules import schedulability
 from paper import group
+from paper import room
 from paper import rtwalk
 from paper import scheduling
 
@@ -127,13 +127,13 @@ class Groups:
 
     def check(self, server: Reservation, noise: Reservation) -> int:
         """See Place.check."""
-        files = fs.RealFS()
-        privsep.cgroup_pctxt.set_client_mode(False)
-        interface = detect.detect(files)
+        interface = room.interface()
         if interface is None:
             raise _not_sold(server, noise, (
                 'this kernel has no budgets for control groups'))
         found = interface.capacity(group.GROUP)
+        if found.others:
+            room.check(found, (server, noise))
         if server.bandwidth + noise.bandwidth > found.ppm:
             raise _not_sold(server, noise, (
                 f'this kernel offers {found.ppm} ppm'))

@@ -15,6 +15,7 @@ import pathlib
 from nova_rt.rules import reservation as rt_reservation
 from paper.interference import table
 from paper import resumable
+from paper import room
 from rt_models.colocation import campaign
 from rt_models.colocation import profile as rt_profile
 from rt_models.colocation import records as rt_records
@@ -38,6 +39,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> str:
     """Measures what is missing; returns the table, or what is left to do."""
     end = resumable.begin(options)
+    if options.seconds:
+        room.require(RESERVATION, RESERVATION)
     cpu = max(os.sched_getaffinity(0))
     setting = trial.Setting((cpu, cpu), RESERVATION, _WATCHED_S)
     records = rt_records.Records(

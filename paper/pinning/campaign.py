@@ -18,6 +18,7 @@ from paper.pinning import table
 from paper.pinning import ways
 from paper.pinning import workloads
 from paper import resumable
+from paper import room
 
 _PATIENCE_S = 120
 
@@ -31,7 +32,10 @@ def run(options: argparse.Namespace) -> str:
     """Measures what is missing; returns the table of all results."""
     end = resumable.begin(options)
     data = records.Data(options.data)
-    for workload, way in _missing(data, options.runs):
+    missing = _missing(data, options.runs)
+    if options.seconds and missing:
+        room.require(ways.RESERVATION)
+    for workload, way in missing:
         if time.monotonic() >= end:
             break
         with ways.neighbours():

@@ -19,6 +19,8 @@ from nova_rt.machine import privsep
 from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from paper import room
 
 NAME = 'nova-rt-probe'
 #: Two kinds may be measured at the same time.
@@ -116,6 +118,8 @@ class Stage:
         """Gives the group this reservation, in place of any other one."""
         runtime_us = round(share * period_us)
         if self._interface is not None:
+            room.check(self._interface.capacity(self.name), [
+                rt_reservation.Reservation(runtime_us, period_us)])
             self._interface.reserve({f'/{self.name}': base.Budget(
                 {self.cpu: runtime_us}, period_us)})
         elif self.kind == QUOTA:

@@ -128,7 +128,7 @@ def up(name: str, cpus: tuple[int, ...],
         if reservation is None:
             yield group
         else:
-            with _reserved(files, trees[0], cpus, reservation):
+            with budget(files, trees[0], cpus, reservation):
                 try:
                     yield group
                 finally:
@@ -136,8 +136,13 @@ def up(name: str, cpus: tuple[int, ...],
 
 
 @contextlib.contextmanager
-def _reserved(files: fs.RealFS, path: pathlib.Path, cpus: tuple[int, ...],
-              reservation: rt_reservation.Reservation) -> Iterator[None]:
+def budget(files: fs.RealFS, path: pathlib.Path, cpus: tuple[int, ...],
+           reservation: rt_reservation.Reservation) -> Iterator[None]:
+    """Gives a group that exists a budget until the end of the block.
+
+    :param path: the directory of the group, at the top of the hierarchy
+    :raises KernelError: when the host has no room for the reservation
+    """
     name = path.name
     # This process is root already, so it needs no privsep daemon.  Privsep
     # must be allowed to write to this group, which is not a server's.

@@ -11,6 +11,7 @@ from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import base
 from paper.fig8 import pairs
 from paper.fig8 import places
+from paper import room
 
 
 @ddt.ddt
@@ -40,7 +41,7 @@ class CheckTest(unittest.TestCase):
         interface = mock.Mock(spec=base.KernelInterface)
         interface.name = 'x'
         interface.capacity.return_value = capacity
-        self.replace('detect.detect', lambda _: interface)
+        self.replace('room.interface', lambda: interface)
         pair = pairs.PAIRS[name]
         return places.Groups().check(pair.server, pair.noise)
 
@@ -70,6 +71,10 @@ class CheckTest(unittest.TestCase):
             self.groups('paper', base.Capacity(900_000, 0))
 
     def test_no_budgets_for_groups(self):
-        self.replace('detect.detect', lambda _: None)
+        self.replace('room.interface', lambda: None)
         with self.assertRaisesRegex(places.NotSold, 'no budgets'):
             places.Groups().check(pairs.RESERVATION, pairs.RESERVATION)
+
+    def test_others_hold_the_budget(self):
+        with self.assertRaisesRegex(room.NoRoom, 'reservations of /x; run'):
+            self.groups('paper', base.Capacity(100_000, 0, others=('/x',)))
