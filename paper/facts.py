@@ -25,7 +25,6 @@ from paper.pinning import facts as pinning
 from paper.pinning import records as pinning_records
 from paper.probe import facts as probe
 from paper.probe import records as probe_records
-from paper.sip import fig8 as sip_fig8
 from rt_models.interference import document
 from rt_models.pinning import core_ratio
 from rt_monitor import power
@@ -137,11 +136,13 @@ def _sip() -> Named:
     isolation = fig8_table.isolation(runs, one, pairs.PERIODIC)
     yield 'sip.periodic', str(isolation)
     yield 'sip.bar', str(fig8_table.BAR)
-    yield 'sip.over-bar', f'{isolation.value - fig8_table.BAR:.3f}'
     yield from _sip_shift(
         *(fig8_table.case_runs(runs, one, pairs.RESERVED, noise)
           for noise in (pairs.PERIODIC, pairs.NOBODY)))
-    yield 'sip.load', f'{100 * sip_fig8.UTILISATION:.0f} %'
+    for scheduler in (pairs.RESERVED, pairs.FAIR):
+        used = sorted(100 * run.load for run in runs
+                      if run.scheduler == scheduler)
+        yield f'sip.{scheduler}.load', f'{used[0]:.0f} to {used[-1]:.0f} %'
     loads = sorted(run.load_average for run in runs)
     yield 'sip.load-averages', f'{loads[0]:.0f} to {loads[-1]:.0f}'
     for scheduler, noise in pairs.CASES:
@@ -153,16 +154,18 @@ def _sip() -> Named:
 
 def _sip_shift(noisy: Sequence[fig8_records.Run],
                quiet: Sequence[fig8_records.Run]) -> Named:
-    """Yields how noise shifts all times, and how quiet runs differ."""
+    """Yields how noise shifts all times, and how quiet runs differ.
+
+    The runs have their order in time, so that two quiet runs that followed
+    each other show what the ratio of two runs is without any noise.
+    """
     yield 'sip.runs', str(len(quiet))
     for name, get in (('mean', lambda run: run.measured.mean_us),
                       ('median', lambda run: run.median_us)):
         above, below = (statistics.median(map(get, some))
                         for some in (noisy, quiet))
         yield f'sip.{name}-ratio', f'{above / below:.3f}'
-    p99 = sorted(run.p99_us for run in quiet)
-    middle = statistics.median(p99)
-    yield 'sip.quiet', f'{p99[0] / middle:.2f} to {p99[-1] / middle:.2f}'
+    yield 'sip.quiet', str(fig8_table.ratio(quiet[1:], quiet[:-1]))
 
 
 def _slug(kernel: str) -> str:

@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 
 from matplotlib import axes
+from matplotlib import lines
 
 from paper import bench
 from paper import campaign
@@ -20,8 +21,8 @@ SIZE = 128
 HEADER = ('LD', 'Interval', '2 delta', 'Mean', 'Controlled', 'Paper', 'Exact',
           'p99', 'Controlled', 'Paper', 'Exact')
 MODELS = ('paper', 'exact')
-#: The models and their lines.
-LINES = (('paper', ':'), ('exact', '-'))
+#: The models, their lines, and their names in the legend.
+LINES = (('paper', ':', "the paper's model"), ('exact', '-', 'exact model'))
 
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
@@ -35,7 +36,7 @@ def run(settings: bench.Settings, extent: bench.Extent) -> str:
     for plot, (load, _), curve in zip(plots, PLOTS, curves, strict=True):
         draw(plot, curve)
         plot.set_title(f'LD = {load}')
-    plots[0].legend(fontsize='small')
+    report.legend(drawn, plots[0], marks())
     report.save(drawn, settings.directory / 'fig6.png')
     return report.table(HEADER, (
         (load, *row) for (load, _), curve in zip(PLOTS, curves, strict=True)
@@ -60,9 +61,24 @@ def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
     """Draws mean and 99th percentile over the interval, on log scales."""
     for number, statistic in enumerate(measured.STATISTICS):
         draw_curve(plot, curve, statistic, f'C{number}', statistic)
+    finish(plot, 'response time in ms')
+
+
+def finish(plot: axes.Axes, label: str) -> None:
+    """Makes the axes of a plot of times over the interval."""
     plot.loglog()
+    for axis in (plot.xaxis, plot.yaxis):
+        report.logarithmic(axis)
     plot.set_xlabel('mean interval of requests in ms')
-    plot.set_ylabel('response time in ms')
+    plot.set_ylabel(label)
+
+
+def marks() -> list[lines.Line2D]:
+    """Returns what the legend says of lines and crosses."""
+    return [lines.Line2D([], [], marker='x', linestyle='', color='black',
+                         label='controlled'),
+            *(lines.Line2D([], [], color='black', linestyle=line, label=name)
+              for _, line, name in LINES)]
 
 
 def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
@@ -77,7 +93,7 @@ def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
     plot.plot(times, report.milliseconds(
         float(one.controlled(statistic)[0]) for one in curve),
         'x', color='black', zorder=3)
-    for model, line in LINES:
+    for model, line, _ in LINES:
         plot.plot(times, report.milliseconds(
             one.predicted[model].value(statistic) for one in curve),
             line, color=colour)

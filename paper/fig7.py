@@ -28,8 +28,8 @@ def run(settings: bench.Settings, extent: bench.Extent) -> str:
         for megabits in BANDWIDTHS])
     drawn, plots = report.subplots(len(measured.STATISTICS))
     for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
-        _draw(plot, curves, statistic)
-    plots[0].legend(fontsize='small')
+        _draw(plot, curves, statistic, extent.scale)
+    report.legend(drawn, plots[0], fig6.marks())
     report.save(drawn, settings.directory / 'fig7.png')
     return report.table(
         ('Mb/s', *fig6.HEADER[1:], 'Lost'),
@@ -41,11 +41,9 @@ def run(settings: bench.Settings, extent: bench.Extent) -> str:
 
 def _draw(plot: axes.Axes,
           curves: Sequence[Sequence[measured.Measured]],
-          statistic: str) -> None:
+          statistic: str, scale: int) -> None:
     for number, (megabits, curve) in enumerate(
             zip(BANDWIDTHS, curves, strict=True)):
         fig6.draw_curve(plot, curve, statistic, f'C{number}',
-                        f'{megabits} Mb/s')
-    plot.loglog()
-    plot.set_xlabel('mean interval of requests in ms')
-    plot.set_ylabel(f'{statistic} in ms')
+                        f'{megabits // scale} Mb/s')
+    fig6.finish(plot, f'{statistic} in ms')

@@ -98,7 +98,8 @@ def _measure(options: argparse.Namespace, name: str) -> None:
             records.add(options.data, records.Run(
                 options.kernel, place.name, name, scheduler, noise, number,
                 f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}',
-                offered, len(times), found.cpu_us(), os.getloadavg()[0],
+                offered, len(times), pair.workload.intervals.mean,
+                found.cpu_us(), os.getloadavg()[0],
                 around.steal, float(np.mean(times < pair.good_us)),
                 paper_records.Summary.from_times(times)))
             print(f'{name} {scheduler} {noise}: p99 '

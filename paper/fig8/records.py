@@ -20,6 +20,7 @@ class Run:
     :ivar noise: what the neighbour does
     :ivar offered_ppm: the bandwidth that nova-rt offers on a pCPU of this
         kernel
+    :ivar interval_us: the mean interval between requests
     :ivar server_cpu_us: the average CPU time of a request
     :ivar good: the part of the requests below the limit of the pair
     """
@@ -33,6 +34,7 @@ class Run:
     started: str
     offered_ppm: int
     requests: int
+    interval_us: float
     server_cpu_us: float
     load_average: float
     steal: float
@@ -43,6 +45,11 @@ class Run:
     def p99_us(self) -> float:
         """The 99th percentile of the response times."""
         return self.measured.quantiles_us[records.LEVELS.index(0.99)]
+
+    @property
+    def load(self) -> float:
+        """The part of a CPU that the requests need."""
+        return self.server_cpu_us / self.interval_us
 
     @property
     def median_us(self) -> float:

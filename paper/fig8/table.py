@@ -24,6 +24,13 @@ _TIMES = ('Kernel', 'Pair', 'Scheduler', 'Neighbour', 'Mean us', 'Median us',
           'p99 us', 'Below limit', 'Paper: p99 us')
 
 
+#: What the legend says.
+_NAMES = {pairs.FAIR: 'fair scheduler', pairs.RESERVED: 'reservation'}
+_BESIDE = {pairs.NOBODY: ', no neighbour',
+           pairs.PERIODIC: ', periodic neighbour',
+           pairs.GREEDY: ', greedy neighbour'}
+
+
 class Set(NamedTuple):
     """The runs of one pair of reservations on one kernel."""
 
@@ -98,6 +105,8 @@ def _ratios(runs: Sequence[records.Run]) -> Iterator[Sequence[object]]:
     for one in sets(runs):
         pair = pairs.PAIRS[one.pair]
         quiet = case_runs(runs, one, pairs.RESERVED, pairs.NOBODY)
+        if not quiet:
+            continue
         noisy = case_runs(runs, one, pairs.RESERVED, pairs.PERIODIC)
         found = [isolation(runs, one, noise)
                  for noise in (pairs.PERIODIC, pairs.GREEDY)
@@ -140,9 +149,13 @@ def plot(runs: Sequence[records.Run], path: pathlib.Path) -> None:
                            for run in case_runs(runs, one, *case)]
                           ).mean(axis=0)
         axes.plot(report.milliseconds(levels), paper_records.LEVELS,
-                  marker='.', label=' '.join(case))
+                  marker='.', label=_NAMES[case[0]] + _BESIDE[case[1]])
     axes.set_xscale('log')
-    axes.set_xlabel(f'response time in ms, {one.kernel}, {one.pair}')
+    report.logarithmic(axes.xaxis)
+    pair = pairs.PAIRS[one.pair]
+    axes.set_title(f'{one.kernel}: {_budget(pair.server)} us, neighbour '
+                   f'{_budget(pair.noise)} us', fontsize='medium')
+    axes.set_xlabel('response time in ms (median and higher quantiles)')
     axes.set_ylabel('part of all requests')
     axes.legend(fontsize='small')
     report.save(drawn, path)

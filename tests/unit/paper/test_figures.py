@@ -13,7 +13,7 @@ from paper import figures
 from paper import pages
 
 _DOC = pathlib.Path(__file__).parents[3] / 'doc/source'
-_SHOWN = re.compile(r'^ *\.\. (?:facts-table|include|image):: (\S+)',
+_SHOWN = re.compile(r'^ *\.\. (?:facts-table|include|image|figure):: (\S+)',
                     re.MULTILINE)
 #: Tables of the pages that are no figure, and the commands that make them.
 _OTHERS = {'placing': 'placing', 'chance.inc': 'chance'}

@@ -21,7 +21,8 @@ TIMES = {('fair', 'no'): 100.0, ('fair', 'periodic'): 9000.0,
 def run(case, number=0, factor=1.0, pair='paper'):
     return records.Run(
         'Linux 1.2', 'deadline', pair, *case, number, '2026-01-02T03:04Z',
-        950_000, 50, 100.0, 0.5, 0.0, 1.0, paper_records.Summary.from_times(
+        950_000, 50, 400.0, 100.0, 0.5, 0.0, 1.0,
+        paper_records.Summary.from_times(
             np.full(50, factor * TIMES[case])))
 
 
@@ -53,6 +54,11 @@ class TableTest(unittest.TestCase):
         self.runs = [one for one in self.runs if one.scheduler != 'fair']
         self.assertRegex(self.ratios(), 'yes +-')
         self.assertNotIn('fair', table.times(self.runs))
+
+    def test_only_the_fair_scheduler(self):
+        self.runs = [one for one in self.runs if one.scheduler == 'fair']
+        self.assertNotIn('Linux', self.ratios())
+        self.assertRegex(table.times(self.runs), 'fair +periodic +9000')
 
     def test_without_a_greedy_neighbour(self):
         self.runs = [one for one in self.runs if one.noise != 'greedy']

@@ -32,7 +32,7 @@ class RunTest(unittest.TestCase):
                 mock.patch.object(fig8.rtapp, 'running', self.processes(3)),
                 mock.patch.multiple(fig8.group, reserved=self.group,
                                     heavy=self.group),
-                mock.patch.object(fig8, 'calibrate', lambda _: 145),
+                mock.patch.object(fig8, 'calibrate', lambda *_: 145),
                 mock.patch.object(fig8.sip_client, 'register',
                                   self.register)):
             patch.start()
@@ -67,9 +67,11 @@ class RunTest(unittest.TestCase):
 
     def test_each_case_takes_turns(self):
         text = self.run_it('--runs', '2', '--scheduler', 'reservation')
-        self.assertEqual(['no', 'periodic'] * 2, [
+        self.assertEqual(['no', 'periodic', 'periodic', 'no'], [
             run.noise for run in records.read(self.path)])
         self.assertIn('145 registrations', self.said.getvalue())
+        self.assertEqual({689.66}, {
+            round(run.interval_us, 2) for run in records.read(self.path)})
         self.assertRegex(text, 'Linux 1.2 +groups +14000/20000 +240000/1000000'
                          r' +0.95 +2 +3.000 \(3.000 to 3.000\) +- +no')
 
