@@ -140,9 +140,12 @@ def _sip() -> Named:
         *(fig8_table.case_runs(runs, one, pairs.RESERVED, noise)
           for noise in (pairs.PERIODIC, pairs.NOBODY)))
     for scheduler in (pairs.RESERVED, pairs.FAIR):
-        used = sorted(100 * run.load for run in runs
-                      if run.scheduler == scheduler)
+        some = [run for run in runs if run.scheduler == scheduler]
+        used = sorted(100 * run.load for run in some)
         yield f'sip.{scheduler}.load', f'{used[0]:.0f} to {used[-1]:.0f} %'
+        # All runs of a scheduler have one pace.
+        yield (f'sip.{scheduler}.pace',
+               f'{1e6 / some[0].interval_us:,.0f} a second')
     loads = sorted(run.load_average for run in runs)
     yield 'sip.load-averages', f'{loads[0]:.0f} to {loads[-1]:.0f}'
     for scheduler, noise in pairs.CASES:
