@@ -2,7 +2,7 @@
 
 """Makes groups of this host that take the place of servers, for benchmarks.
 
-Needs root and the ``cpu`` controller of cgroup v1.
+Needs root and the ``cpu`` controller.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,10 @@ import subprocess
 from rt_monitor import servers
 from rt_monitor import snapshot as monitor_snapshot
 
-TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
+#: Where version 1 of control groups has this controller.
+VERSION_1 = pathlib.Path('/sys/fs/cgroup/cpu')
+TOP = (VERSION_1 if VERSION_1.is_dir() else VERSION_1.parent
+       ) / f'nova-rt-bench-{os.getpid()}'
 #: The sources without which there is nothing to compare.
 NEEDED = ('sched', 'tcp')
 _SECONDS = 30
@@ -23,7 +26,9 @@ _SECONDS = 30
 @contextlib.contextmanager
 def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
     """Makes named groups below a group of ours, and removes empty groups."""
+    _hand_on(TOP.parent)
     TOP.mkdir()
+    _hand_on(TOP)
     made = {name: TOP / name for name in names}
     try:
         for path in made.values():
@@ -33,6 +38,13 @@ def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
         for path in made.values():
             path.rmdir()
         TOP.rmdir()
+
+
+def _hand_on(parent: pathlib.Path) -> None:
+    """Lets groups of version 2 have the controller."""
+    file = parent / 'cgroup.subtree_control'
+    if file.exists():
+        file.write_text('+cpu')
 
 
 def joining(group: pathlib.Path, cpu: int | None = None

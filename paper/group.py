@@ -22,8 +22,8 @@ GROUP = room.GROUP
 #: The group of a neighbour with a reservation of its own.
 NEIGHBOUR = f'{GROUP}-neighbour'
 #: Priorities of SCHED_RR: of the server, and of a neighbour whose period is
-#: longer.
-PRIORITY, LOWER = 30, 20
+#: longer or shorter.
+PRIORITY, LOWER, HIGHER = 30, 20, 40
 
 
 #: The greatest weights of control groups, by the file of the weight.

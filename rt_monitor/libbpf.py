@@ -22,6 +22,11 @@ _AT_ONCE = 64
 #: The results of a batch call that are not errors: there was room, the end of
 #: the map is reached, or there was not enough room.
 _FOUND = (0, -errno.ENOENT, -errno.ENOSPC)
+#: The reason for a source to be off in an installation without programs.
+BUILD = ('this nova-rt was built without its eBPF programs '
+         '(NOVA_RT_WITHOUT_BPF); install a wheel that has them, or, in a '
+         'checkout, clang and libbpf-dev, and run '
+         'rt_monitor/programs/build.sh')
 _REASONS = {
     errno.EPERM: 'the kernel refuses the program (EPERM); run the command '
                  'as root, or with CAP_BPF and CAP_PERFMON, and for network '
@@ -189,18 +194,21 @@ class Object:
         """Loads the programs.
 
         :param path: the path of the object file
-        :raises CannotMonitor: when the kernel does not accept the programs
+        :raises CannotMonitor: when the programs were not compiled, or the
+            kernel does not accept them
         """
-        library = _library()
         self._path = path
+        if not os.path.exists(path):
+            raise self._refused(BUILD)
+        library = _library()
         self._links: dict[str, int] = {}
         self._handle = library.bpf_object__open_file(os.fsencode(path), None)
         if not self._handle:
-            raise self._refused(ctypes.get_errno())
+            raise self._refused(why(ctypes.get_errno()))
         result = library.bpf_object__load(ctypes.c_void_p(self._handle))
         if result:
             self.close()
-            raise self._refused(-result)
+            raise self._refused(why(-result))
 
     def attach(self) -> None:
         """Attaches the programs for events and iterators.
@@ -285,7 +293,7 @@ class Object:
         if not link:
             number = ctypes.get_errno()
             self.close()
-            raise self._refused(number)
+            raise self._refused(why(number))
         self._links[key] = link
 
     def _program(self, name: str) -> int:
@@ -301,9 +309,9 @@ class Object:
                 ctypes.c_void_p(self._handle), ctypes.c_void_p(last)):
             yield last
 
-    def _refused(self, number: int) -> exception.CannotMonitor:
+    def _refused(self, reason: str) -> exception.CannotMonitor:
         name = os.path.basename(self._path).partition('.')[0]
-        return exception.CannotMonitor(what=name, reason=why(number))
+        return exception.CannotMonitor(what=name, reason=reason)
 
 
 def _parts(buffer: 'ctypes.Array[ctypes.c_char]', size: int, count: int

@@ -25,6 +25,7 @@ from nova_rt.rules import exception
 from rt_monitor import compute
 from rt_monitor import exposition
 from rt_monitor import finding
+from rt_monitor import libbpf
 from rt_monitor import metrics
 from rt_monitor import objects
 from rt_monitor import privileges
@@ -189,7 +190,7 @@ def run(options: ServiceOptions) -> int:
         raise exception.CannotMonitor(what='this host', reason=lacking)
     if not objects.path(sched.Scheduler.name).exists():
         # The service still serves what needs no programs, such as power.
-        print(f'nova-rt-monitor: {monitor_snapshot.BUILD}', file=sys.stderr,
+        print(f'nova-rt-monitor: {libbpf.BUILD}', file=sys.stderr,
               flush=True)
     with contextlib.closing(
             monitor_snapshot.Monitor(options.http)) as monitor:

@@ -32,11 +32,6 @@ class _Summed(Protocol):
 
 _Kind = TypeVar('_Kind', bound=objects.ProgramSource)
 _Sum = TypeVar('_Sum', bound=_Summed)
-#: The reason for a source to be off in an installation without programs.
-BUILD = ('this nova-rt was built without its eBPF programs '
-         '(NOVA_RT_WITHOUT_BPF); install a wheel that has them, or, in a '
-         'checkout, clang and libbpf-dev, and run '
-         'rt_monitor/programs/build.sh')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -271,8 +266,6 @@ def _with_network(snapshot: Snapshot,
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, SourceState]:
     """Starts a source; returns None and the reason if it is off."""
-    if not objects.path(kind.name).exists():
-        return None, SourceState(kind.name, BUILD)
     try:
         return kind(), SourceState(kind.name)
     except exception.CannotMonitor as error:

@@ -36,8 +36,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument('--place', choices=places.PLACES, default='deadline',
                         help='hold each reservation by a SCHED_DEADLINE '
-                        'thread, as for virtual machines (default), or by a '
-                        'control group, as for containers')
+                        'thread, as for virtual machines (default), by a '
+                        'control group, as for containers, or by a control '
+                        'group with what nova-compute divides for the kernel')
     parser.add_argument('--pair', nargs='+', choices=pairs.PAIRS,
                         default=['paper'], help='the reservations of server '
                         'and neighbour: the paper\'s (default) or others')

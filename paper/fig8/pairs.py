@@ -76,7 +76,8 @@ class Pair:
 #: 0.05 of each CPU for ordinary tasks.  The other pairs have the paper's
 #: shares at longer periods.  The periods of *slow* are as short as a kernel
 #: with ticks of 4 ms can keep.  *slower* has two equal periods, and *slowest*
-#: has the longest periods.
+#: has the longest periods.  *equal* has two equal periods, and fits on a
+#: kernel with fixed priorities only if the neighbour is divided.
 PAIRS = {
     'paper': Pair(RESERVATION, Reservation(24_000, 100_000)),
     'smaller': Pair(RESERVATION, Reservation(20_000, 100_000)),
@@ -86,4 +87,6 @@ PAIRS = {
                    Reservation(24_000, 100_000), 50),
     'slowest': Pair(Reservation(70_000, 100_000),
                     Reservation(240_000, 1_000_000), 50),
+    'equal': Pair(Reservation(140_000, 200_000),
+                  Reservation(48_000, 200_000), 100),
 }

@@ -9,6 +9,7 @@ runs the neighbour's tasks.
 
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import dataclasses
 import functools
 import os
 import pathlib
@@ -22,7 +23,9 @@ from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
 from nova_rt.machine import sched_setattr
 from nova_rt.rules import cpulist
+from nova_rt.rules import cpus
 from nova_rt.rules import exception
+from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation as rt_reservation
 from nova_rt.rules import schedulability
 from paper import group
@@ -37,6 +40,8 @@ Reservation = rt_reservation.Reservation
 Tasks = Sequence[tuple[int, int]]
 #: As many priorities as nova-rt uses on kernels with fixed priorities.
 _LEVELS = 48
+#: of [nova_rt] min_divided_runtime_us
+_MIN_DIVIDED_US = 100
 
 
 class NotSold(exception.RTError):
@@ -124,6 +129,8 @@ class Groups:
     """Each server is a control group with a budget, like a container."""
 
     name = 'groups'
+    #: of the neighbour's tasks
+    priority = group.LOWER
 
     def check(self, server: Reservation, noise: Reservation) -> int:
         """See Place.check."""
@@ -139,10 +146,15 @@ class Groups:
                 f'this kernel offers {found.ppm} ppm'))
         rule = schedulability.FixedPriorities(
             _LEVELS, found.tick_us, found.min_period_us)
-        if found.fixed_priorities and not rule.holds((server, noise)):
+        if found.fixed_priorities and not self.holds(rule, server, noise):
             raise _not_sold(server, noise, (
                 f'{interface.name} cannot give each its runtime in time'))
         return found.ppm
+
+    def holds(self, rule: schedulability.FixedPriorities,
+              server: Reservation, noise: Reservation) -> bool:
+        """Tells whether both fit on a pCPU."""
+        return rule.holds((server, noise))
 
     @contextlib.contextmanager
     def server(self, reservation: Reservation) -> Iterator[Enter]:
@@ -154,8 +166,40 @@ class Groups:
     def noise(self, reservation: Reservation, tasks: Tasks) -> Iterator[None]:
         """See Place.noise."""
         with (group.reserved(reservation, scheduling.SERVER_CPU,
-                             group.NEIGHBOUR, group.LOWER) as enter,
+                             group.NEIGHBOUR, self.priority) as enter,
               _running(tasks, functools.partial(_keep_in, enter))):
+            yield
+
+
+class Divided(Groups):
+    """Like Groups, but the kernel may get divided reservations.
+
+    The neighbour comes when the server runs, so nova-compute divides the
+    reservation of the neighbour (``nova_rt.rules.division``).
+    """
+
+    name = 'divided'
+    _part: Reservation | None = None
+
+    def holds(self, rule: schedulability.FixedPriorities,
+              server: Reservation, noise: Reservation) -> bool:
+        """See Groups.holds."""
+        state = dataclasses.replace(
+            cpus.CpuBandwidth.empty((0,), rt_reservation.PPM, True, rule),
+            min_divided_us=_MIN_DIVIDED_US)
+        parts = cpus.in_kernel(state, (server, noise), policies.first_fit)
+        if parts is None:
+            return False
+        first, self._part = parts
+        assert first == server  # noqa: S101
+        if rule.level(self._part.period_us) > rule.level(server.period_us):
+            self.priority = group.HIGHER
+        return True
+
+    @contextlib.contextmanager
+    def noise(self, reservation: Reservation, tasks: Tasks) -> Iterator[None]:
+        """See Place.noise."""
+        with super().noise(self._part or reservation, tasks):
             yield
 
 
@@ -167,7 +211,7 @@ def _not_sold(server: Reservation, noise: Reservation, reason: str
 
 
 PLACES: dict[str, type[Deadline] | type[Groups]] = {
-    place.name: place for place in (Deadline, Groups)}
+    place.name: place for place in (Deadline, Groups, Divided)}
 
 
 @contextlib.contextmanager

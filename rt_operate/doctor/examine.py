@@ -10,6 +10,7 @@ from rt_operate.doctor.checks import confinement
 from rt_operate.doctor.checks import containers
 from rt_operate.doctor.checks import deadline
 from rt_operate.doctor.checks import deadline_servers
+from rt_operate.doctor.checks import division
 from rt_operate.doctor.checks import emulators
 from rt_operate.doctor.checks import hardware
 from rt_operate.doctor.checks import here
@@ -31,8 +32,9 @@ from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
 #: The topics in the order in which an operator would ask about them.
-TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, shortfall,
-          emulators, interrupts, sysctl, deadline_servers, timing, hardware,
+TOPICS = (here, kernel, config, kvm, capacity, division, deadline,
+          starving, shortfall, emulators, interrupts, sysctl, deadline_servers,
+          timing, hardware,
           libvirt, tasks, orphans, soft, strangers, unserved, containers,
           confinement, monitor)
 #: The topics whose findings are right even where this process does not see

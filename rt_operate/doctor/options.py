@@ -38,6 +38,7 @@ class Options:
     guest_priority_max: int = defaults.GUEST_PRIORITY_MAX
     min_runtime_us: int = defaults.MIN_RUNTIME_US
     min_period_us: int = defaults.MIN_PERIOD_US
+    min_divided_runtime_us: int = defaults.MIN_DIVIDED_RUNTIME_US
     virt_type: str = _VIRT_TYPE
     cpu_shared_set: str | None = None
     source: str = _NOWHERE

@@ -32,6 +32,9 @@ LOWEST = 10
 
 SHORT, LONG, NEIGHBOUR = (reservation.Reservation(*each) for each in (
     (30_000, 100_000), (200_000, 1_000_000), (120_000, 400_000)))
+#: They fit on one pCPU only if the second one is divided.
+ALIKE = (reservation.Reservation(43_000, 100_000),
+         reservation.Reservation(42_000, 100_000))
 
 
 class TestCase(base.CloudTestCase):
@@ -149,7 +152,8 @@ class ContainersTest(TestCase):
             self.assertTrue(LEAST <= share <= MOST, share)
 
 
-class MachinesTest(TestCase):
+class MachinesTestCase(TestCase):
+    """Tests with virtual machines, whose CPUs QEMU emulates."""
 
     GUEST = 'qemu'
     MOST_SERVERS = 4
@@ -162,8 +166,51 @@ class MachinesTest(TestCase):
             self.eventually(f'{server.name} is busy', lambda server=server: (
                 'vCPUs busy' in self.console(server)))
 
+
+class MachinesTest(MachinesTestCase):
+
     def test_random_sets(self) -> None:
         self.random_sets(QEMU_SETS)
+
+
+class DividedMachinesTest(MachinesTestCase):
+    """Two virtual machines that fit on a pCPU only divided for the kernel."""
+
+    SETTINGS = (*TestCase.SETTINGS, 'nova_rt.min_divided_runtime_us=100')
+
+    def test_two(self) -> None:
+        """Each has its share, and the audit restores what was divided."""
+        if self.state().rule is None:
+            self.skipTest('the kernel runs servers by EDF')
+        servers = self.start(*ALIKE)
+        self.booted(servers)
+        held = [self.claim(server) for server in servers]
+        self.assertEqual(1, held[0].divisor)
+        self.assertGreater(held[1].divisor, 1)
+        for server, claim in zip(servers, held, strict=True):
+            self.assertEqual({'runtime_us': claim.in_kernel.runtime_us,
+                              'period_us': claim.in_kernel.period_us},
+                             self.on_host(server).kernel)
+        self.assert_priorities(*servers)
+        for share in self.shares(*servers):
+            print(f'{share:.4f} of what it reserved')
+            self.assertTrue(LEAST <= share <= MOST, share)
+        self.assert_in_step()
+        self.assert_mended(servers[1])
+        for share in self.shares(*servers):
+            print(f'{share:.4f} of what it reserved, after the audit')
+            self.assertTrue(LEAST <= share <= MOST, share)
+        self.assert_in_step()
+
+    def assert_mended(self, server: openstack.compute.v2.server.Server
+                      ) -> None:
+        """Lowers the runtime by hand, which the audit must take back."""
+        before = self.on_host(server)
+        base.take(before.below('cpu') / before.own_groups[0],
+                  before.kernel['runtime_us'] // 2)
+        self.assertNotEqual(before.kernel, self.on_host(server).kernel)
+        self.eventually('the divided budget', lambda: self.on_host(
+            server).kernel == before.kernel)
 
 
 load_tests = seeds.load_of_the_day(__name__, 1, 'NOVA_RT_SETS')

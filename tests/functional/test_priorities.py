@@ -139,6 +139,32 @@ class DividedTest(TestCase):
         self.act(second, 'reboot', {'type': 'HARD'}, 'ACTIVE')
         self.assert_invariants()
 
+    @proof.proves(
+        'Audit, the host has [nova_rt] min_divided_runtime_us, and somebody '
+        'changed a divided budget by hand',
+        'The divided runtime and period are in the kernel again. The audit '
+        'changes nothing in a budget that is right.')
+    def test_an_audit_restores_what_is_divided(self) -> None:
+        self.boot(self.rt_flavor(*LONG))
+        server = self.boot(self.rt_flavor(*MIDDLE))
+        right = self.budget(server)
+        self.assertLess(right[0], MIDDLE[0])
+        kernel, group = self.kernel('host1'), self.group(server)
+        written: list[str] = []
+        kernel.intercept = lambda path, text: written.append(path)
+        self.audit('host1')
+        kernel.intercept = None
+        self.assertEqual([], [path for path in written if group in path])
+        for runtime_us, period_us in (right[0] // 2, right[1]), MIDDLE:
+            for name, value in (('period', period_us),
+                                ('runtime', runtime_us)):
+                kernel.write(f'/sys/fs/cgroup/cpu{group}/cpu.rt_{name}_us',
+                             str(value))
+            self.assertEqual((runtime_us, period_us), self.budget(server))
+            self.audit('host1')
+            self.assertEqual(right, self.budget(server))
+            self.assert_invariants()
+
 
 class AdmissionTest(TestCase):
     HOSTS = ('host1',)

@@ -54,6 +54,8 @@ NAMED = {
     'kvm-device': f'{_GUESTS.format("kvm", "libvirt")} tracker '
                   'device',
     'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
+    'monitor': 'stestr --test-path tests/functional run --serial '
+               'functional.kernel.monitor',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',

@@ -8,9 +8,9 @@ Reservations do not depend on the monitor, so every finding is OK.
 from collections.abc import Iterator
 import re
 
+from rt_monitor import libbpf
 from rt_monitor import objects
 from rt_monitor import sched
-from rt_monitor import snapshot
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -41,7 +41,7 @@ def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _why_not(view: doctor_view.View) -> str:
     if not objects.path(sched.Scheduler.name).exists():
-        return snapshot.BUILD
+        return libbpf.BUILD
     try:
         view.host.inode(_TYPES)
     except OSError:

@@ -20,9 +20,8 @@ class AnewTest(base.WatchedTest):
         self.python(BUSY)
         self.wait_for(lambda: self.usage().whole.waits.count > 100)
         before = self.monitor.read()
-        path = os.path.join(self.top, 'vcpu0')
-        os.mkdir(path)
-        self.addCleanup(os.rmdir, path)
+        path = self.inner('vcpu0')
+        self.addCleanup(path.rmdir)
         [server] = self.servers
         self.monitor.watch([servers.Watched(base.UUID, {
             **server.groups, 0: os.stat(path).st_ino})])

@@ -56,9 +56,7 @@ class EmulatorTest(base.WatchedTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.paths = {name: os.path.join(self.top, name) for name in GROUPS}
-        for path in self.paths.values():
-            os.mkdir(path)
+        self.paths = {name: self.inner(name) for name in GROUPS}
         whole = self.servers[0].groups[servers.WHOLE]
         self.monitor.watch([servers.Watched(base.UUID, {
             servers.WHOLE: whole, **{number: os.stat(
@@ -68,7 +66,7 @@ class EmulatorTest(base.WatchedTest):
     def run_in(self, name: str, program: str, argument: str) -> int:
         """Runs a program in a group, and returns the ns that it prints."""
         child = self.python(
-            f'import os\nopen({self.paths[name] + "/cgroup.procs"!r}, "w")'
+            f'import os\nopen({str(self.paths[name])!r} "/cgroup.procs", "w")'
             f'.write("0")\n' + program, argument)
         assert child.stdout is not None
         return int(child.stdout.readline())

@@ -9,8 +9,11 @@ import ddt
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import base
+from nova_rt.rules import reservation
+from nova_rt.rules import schedulability
 from paper.fig8 import pairs
 from paper.fig8 import places
+from paper import group
 from paper import room
 
 
@@ -37,13 +40,13 @@ class CheckTest(unittest.TestCase):
         pair = pairs.PAIRS[name]
         return places.Deadline().check(pair.server, pair.noise)
 
-    def groups(self, name, capacity):
+    def groups(self, name, capacity, place=places.Groups):
         interface = mock.Mock(spec=base.KernelInterface)
         interface.name = 'x'
         interface.capacity.return_value = capacity
         self.replace('room.interface', lambda: interface)
         pair = pairs.PAIRS[name]
-        return places.Groups().check(pair.server, pair.noise)
+        return place().check(pair.server, pair.noise)
 
     def test_a_pair_that_fits(self):
         self.assertEqual(950_000, self.deadline('paper'))
@@ -63,6 +66,27 @@ class CheckTest(unittest.TestCase):
         for name in ('paper', 'slower'):
             with self.assertRaisesRegex(places.NotSold, 'in time'):
                 self.groups(name, tick)
+
+    def test_a_pair_that_fits_only_divided(self):
+        tick = base.Capacity(950_000, 4000, True, 10_000)
+        with self.assertRaisesRegex(places.NotSold, 'in time'):
+            self.groups('equal', tick)
+        self.assertEqual(950_000, self.groups('equal', tick, places.Divided))
+        with self.assertRaisesRegex(places.NotSold, 'in time'):
+            self.groups('slower', tick, places.Divided)
+
+    def test_a_divided_neighbour(self):
+        """A shorter period has the higher priority."""
+        place, pair = places.Divided(), pairs.PAIRS['equal']
+        self.assertTrue(place.holds(schedulability.FixedPriorities(
+            48, 4000, 10_000), pair.server, pair.noise))
+        reserved = mock.MagicMock()
+        self.replace('group.reserved', reserved)
+        with place.noise(pair.noise, ()):
+            pass
+        (part, *_, priority), _ = reserved.call_args
+        self.assertEqual(reservation.Reservation(2400, 10_000), part)
+        self.assertEqual(group.HIGHER, priority)
 
     def test_groups_under_edf(self):
         self.assertEqual(950_000, self.groups(

@@ -301,17 +301,12 @@ class MonitorTest(commands.CommandTest):
             self.assertEqual((3, ''), (status, out))
             self.assertRegex(err, r': error: .*\n$')
 
-    def test_not_compiled(self):
-        with mock.patch.object(objects, 'path',
-                               return_value=_HERE / 'nosuch'):
-            status, out, err = self.run_main('top')
-        self.assertEqual((1, '', f'nova-rt: Cannot monitor this host: '
-                          f'{snapshot.BUILD}.\n'), (status, out, err))
-
     def test_refused(self):
-        for number, words in ((1, 'CAP_BPF'), (2, 'ENOENT'), (13, 'EACCES')):
-            error = exception.CannotMonitor(what='sched',
-                                            reason=libbpf.why(number))
+        for reason, words in (
+                (libbpf.why(1), 'CAP_BPF'), (libbpf.why(2), 'ENOENT'),
+                (libbpf.why(13), 'EACCES'),
+                (libbpf.BUILD, f'Cannot monitor this host: {libbpf.BUILD}.')):
+            error = exception.CannotMonitor(what='sched', reason=reason)
             with mock.patch.object(sched, 'Scheduler', self.start(
                     'sched', mock.Mock(side_effect=error))):
                 status, out, err = self.run_main('top')
@@ -362,7 +357,7 @@ class ServiceTest(commands.CommandTest):
               mock.patch.object(snapshot, 'Monitor', side_effect=(
                   exception.CannotMonitor(what='x', reason='y')))):
             self.assertEqual(
-                (1, '', f'nova-rt-monitor: {snapshot.BUILD}\n'
+                (1, '', f'nova-rt-monitor: {libbpf.BUILD}\n'
                  'nova-rt-monitor: Cannot monitor x: y.\n'),
                 self.run_main('--user', 'root'))
 
