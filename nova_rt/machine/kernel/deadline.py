@@ -29,6 +29,9 @@ SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 PERIOD_SYSCTL = '/proc/sys/kernel/sched_deadline_period_{}_us'
 #: On cgroup v2, this file of the root group leaves out CPUs of partitions.
 EFFECTIVE = 'cpuset.cpus.effective'
+#: On kernels with this file, the budget of the root group is a part of the
+#: bandwidth of SCHED_DEADLINE.
+_MAX = 'cpu.rt.max'
 
 #: Deadline servers of other scheduling classes: the name, the first kernel
 #: that has the server, and a path that exists if the kernel was built with the
@@ -90,10 +93,11 @@ class Admission:
     def ppm(self, others: Collection[Other]) -> int:
         """Returns the bandwidth that is left on each CPU, in ppm.
 
-        The kernel admits claims that stay within this limit on each CPU.  All
-        servers of other scheduling classes are subtracted, even if the
-        kernel's own sum leaves some out: Linux 6.12 forgets these servers
-        whenever it rebuilds a root domain.
+        The kernel admits claims that stay within this limit on each CPU.  The
+        budget of the root group is subtracted.  All servers of other
+        scheduling classes are subtracted, even if the kernel's own sum leaves
+        some out: Linux 6.12 forgets these servers whenever it rebuilds a root
+        domain.
 
         :param others: the other threads; each of them counts on all CPUs,
             because it may run on any CPU
@@ -107,7 +111,7 @@ class Admission:
         _check(others)
         servers = sum(self._server_units(*server, ids) for server in SERVERS)
         each = ((len(ids) * self._limit() - servers) // len(ids)
-                - sum(other.units for other in others))
+                - self._root_units() - sum(other.units for other in others))
         # This is the largest number of ppm that, truncated to units, is not
         # more than *each*.
         return -(-(max(0, each) + 1) * reservation.PPM // UNIT) - 1
@@ -147,6 +151,28 @@ class Admission:
                 'kernel.sched_rt_runtime_us is -1, which turns the admission '
                 'of SCHED_DEADLINE off; set it to 950000')
         return units(runtime, int(self._fs.read(SYSCTL.format('period'))))
+
+    def _root_units(self) -> int:
+        """Returns the units of each CPU that the root group has.
+
+        On some branches all groups except the root group have the file, and
+        the root group has all that the sysctls allow.
+        """
+        text = self._maximum(self._mount)
+        if text:
+            runtime, period = text.split()
+            return units(int(runtime), int(period))
+        return self._limit() if any(
+            map(self._maximum, self._fs.children(self._mount))) else 0
+
+    def _maximum(self, group: str) -> str:
+        """Returns what cpu.rt.max of a group has; '' without the file."""
+        try:
+            return self._fs.read(os.path.join(group, _MAX))
+        except OSError as error:
+            if cgroup.is_gone(error):
+                return ''
+            raise
 
     def _server_units(self, server: str, since: tuple[int, int], sign: str,
                       ids: tuple[int, ...]) -> int:

@@ -85,9 +85,10 @@ class DeadlineEnforcer(enforcer.Enforcer):
             ppm = self._admission.ppm(
                 deadline.read_other_threads(self._controller))
             if not ppm:
-                raise vcpus.error('/', 'other SCHED_DEADLINE threads hold '
-                                  'all bandwidth that the kernel gives to '
-                                  'SCHED_DEADLINE')
+                raise vcpus.error('/', 'other SCHED_DEADLINE threads, or '
+                                  'the budget of the root group (cpu.rt.max)'
+                                  ', hold all bandwidth that the kernel gives '
+                                  'to SCHED_DEADLINE')
             fine = ticks.high_resolution(self._fs)
             return base.Capacity(
                 ppm, 0 if fine else ticks.tick_us(),

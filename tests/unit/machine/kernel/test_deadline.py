@@ -37,6 +37,9 @@ class Files:
             raise OSError(errno.ENOENT, 'no such file')
         return self.files[path]
 
+    def children(self, path: str) -> list[str]:
+        return [f'{path}/a.slice']
+
 
 class AdmissionTest(unittest.TestCase):
 
@@ -75,6 +78,20 @@ class AdmissionTest(unittest.TestCase):
     def assert_ppm(self, wanted: int, *others: int) -> None:
         """Within the rounding of the kernel's units."""
         self.assertAlmostEqual(wanted, self.ppm(*others), delta=2)
+
+    def test_the_root_group(self) -> None:
+        """cpu.rt.max takes from the bandwidth of SCHED_DEADLINE."""
+        for text, wanted in (('0 1000000\n', 900_000),
+                             ('300000 500000\n', 300_000),
+                             ('950000 1000000\n', 0)):
+            self.files.files['/sys/fs/cgroup/cpu.rt.max'] = text
+            with self.subTest(text):
+                self.assert_ppm(wanted)
+
+    def test_a_root_group_without_the_file(self) -> None:
+        """The root group has all that the sysctl allows."""
+        self.files.files['/sys/fs/cgroup/a.slice/cpu.rt.max'] = 'max 0\n'
+        self.assertEqual(0, self.ppm())
 
     def test_assumed_servers(self) -> None:
         self.assert_ppm(900_000)
