@@ -17,6 +17,8 @@ import time
 import unittest
 from unittest import mock
 
+from cloud import settings
+
 from nova_rt.machine.kernel import detect
 import nova_rt.machine.kernel.fs
 from nova_rt.machine.kernel import rt_group_sched
@@ -33,7 +35,7 @@ TOP_US = 20_000
 _ROOT_PPM = 900_000
 #: The kernel counts in this many parts of a CPU.
 BW_UNIT = 1 << 20
-_SECONDS = 10
+_SECONDS = settings.patience(10)
 #: Names the groups of all run queues.
 DEBUG = pathlib.Path('/sys/kernel/debug/sched/debug')
 

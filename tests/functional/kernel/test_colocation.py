@@ -11,6 +11,8 @@ import tempfile
 import time
 from unittest import mock
 
+from cloud import settings
+
 from nova_rt.rules import exception
 from rt_models.colocation import profile
 from rt_models.colocation import trial
@@ -77,7 +79,7 @@ class ColocationTest(base.RealKernelTest):
             [sys.executable, '-W', 'ignore', '-c', _COMMAND, 'interference',
              'measure', self._file(_ROUTER), '--cpus', '0', '0',
              '-o', str(self.folder / 'out')], stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 30
+        end = time.monotonic() + settings.patience(30)
         while not self._processes() and time.monotonic() < end:
             time.sleep(0.01)
         processes = self._processes()

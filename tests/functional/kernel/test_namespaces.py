@@ -15,12 +15,14 @@ import sys
 import tempfile
 from typing import Any
 
+from cloud import settings
+
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import namespaces
 from tests.functional.kernel import base
 
 _ROOT = pathlib.Path(__file__).parents[3]
-_SECONDS = 60
+_SECONDS = settings.patience(60)
 _HELD_US = 10_000
 #: Runs nova-rt, and the driver of nova-compute without Nova around it.  A
 #: scratch group stands for the top group of all guests.

@@ -10,7 +10,10 @@ import pathlib
 import subprocess
 import sys
 import time
+import unittest
 from unittest import mock
+
+from cloud import settings
 
 from benchmarks import stand_ins
 from nova_rt.machine.kernel import tree
@@ -21,7 +24,9 @@ from rt_monitor import snapshot
 from tests.functional.kernel import base
 
 UUID = 'watched'
-_SECONDS = 20
+_SECONDS = settings.patience(20)
+#: libbpf needs the types of the running kernel to load the programs.
+_TYPES = pathlib.Path('/sys/kernel/btf/vmlinux')
 
 #: Runs the rest of its arguments in the groups of the first argument, which
 #: are separated by commas.
@@ -50,11 +55,29 @@ sys.stdin.read()
 '''
 
 
+def why_not() -> str:
+    """Returns why the programs cannot run here; '' if they can."""
+    if os.geteuid() != 0:
+        return 'needs root'
+    return '' if _TYPES.exists() else (
+        'the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)')
+
+
+class ProgramsTest(unittest.TestCase):
+    """Needs a kernel that can run the programs of the monitor."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        reason = why_not()
+        if reason:
+            self.skipTest(reason)
+
+
 class AnyKernelTest(base.RealKernelTest):
     """Needs no budgets for groups."""
 
     def why_not(self) -> str:
-        return 'needs root' * bool(os.geteuid())
+        return why_not()
 
     def _detect(self) -> tree.TreeInterface:
         if not base.why_not():

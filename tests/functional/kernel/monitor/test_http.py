@@ -16,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
+
+from cloud import settings
 
 from benchmarks import taps
 from rt_monitor import histogram
@@ -89,7 +90,7 @@ while True:
 TARGETS = ('/users/17/orders/4711?=200', '/?=204', '/v2/x9y?=404&=503',
            '/a%20b?=301', '/' + 'long/' * 30 + '1?=200', '/new?=500')
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'
-_SECONDS = 20
+_SECONDS = settings.patience(20)
 
 
 def kind(method, target, status, role=transactions.Role.SERVER):
@@ -99,11 +100,10 @@ def kind(method, target, status, role=transactions.Role.SERVER):
     return http.Request(role, method, path[:64], f'{status[0]}xx')
 
 
-class HttpTest(unittest.TestCase):
+class HttpTest(base.ProgramsTest):
 
     def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root')
+        super().setUp()
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
         self.inside = stack.enter_context(taps.namespace())

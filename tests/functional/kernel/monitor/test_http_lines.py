@@ -5,6 +5,7 @@
 import ctypes
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -67,6 +68,8 @@ class LinesTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        if shutil.which('clang') is None:
+            cls.skipTest(cls, 'clang is not installed')
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder, 'lines.c')
             source.write_text(_SOURCE)

@@ -2,25 +2,23 @@
 
 """Tests maps of the kernel, read many values at a time and one by one."""
 
-import os
 import struct
-import unittest
 from unittest import mock
 
 import ddt
 
 from rt_monitor import libbpf
 from rt_monitor import objects
+from tests.functional.kernel.monitor import base
 
 ENTRIES = 300
 
 
 @ddt.ddt
-class MapsTest(unittest.TestCase):
+class MapsTest(base.ProgramsTest):
 
     def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root')
+        super().setUp()
         self.object = libbpf.Object(str(objects.path('sched')))
         self.addCleanup(self.object.close)
 

@@ -3,10 +3,10 @@
 """Tests what is refused leaves the rest right, and says why."""
 
 import json
-import os
 import subprocess
 import sys
-import unittest
+
+from tests.functional.kernel.monitor import base
 
 _LOOK = '''
 import contextlib, json
@@ -17,11 +17,7 @@ print(json.dumps({source.name: source.reason for source in found.sources}))
 '''
 
 
-class RefusedTest(unittest.TestCase):
-
-    def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root')
+class RefusedTest(base.ProgramsTest):
 
     def without(self, *capabilities):
         """Returns why each source is off for root without these rights."""

@@ -3,20 +3,16 @@
 """Servers that come and go leave nothing behind."""
 
 import os
-import unittest
 
 from benchmarks import agent
 from benchmarks import stand_ins
+from tests.functional.kernel.monitor import base
 
 #: With this many, all numbers of servers are given out once: there are 256.
 AT_ONCE, UNTIL_SETTLED, MORE = 90, 3, 1
 
 
-class SoakTest(unittest.TestCase):
-
-    def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root')
+class SoakTest(base.ProgramsTest):
 
     def test_flat(self):
         rows = []

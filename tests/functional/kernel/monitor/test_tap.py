@@ -10,10 +10,11 @@ import socket
 import subprocess
 import sys
 import time
-import unittest
 from unittest import mock
 from urllib import error
 from urllib import request
+
+from cloud import settings
 
 from benchmarks import taps
 from benchmarks import traffic
@@ -23,6 +24,7 @@ from rt_monitor import service
 from rt_monitor import snapshot
 from rt_monitor import tap
 from rt_monitor import transactions
+from tests.functional.kernel.monitor import base
 from tests.functional.kernel.monitor import test_service
 
 _SEND = ('import socket, sys\nwith socket.socket(socket.AF_INET, '
@@ -34,11 +36,7 @@ _ASK = ('import socket, sys\nwith socket.create_connection(('
         '  while left: left -= len(asks.recv(left))')
 
 
-class TapTest(unittest.TestCase):
-
-    def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root')
+class TapTest(base.ProgramsTest):
 
     def watched(self):
         stack = contextlib.ExitStack()
@@ -116,7 +114,7 @@ class TapTest(unittest.TestCase):
         opener = request.build_opener(request.ProxyHandler({}))
         wanted = re.compile(r'nova_rt_server_received_datagrams_total'
                             r'\{server="guest"\} [1-9]')
-        end = time.monotonic() + 20
+        end = time.monotonic() + settings.patience(20)
         seen = None
         while not seen:
             self.assertLess(time.monotonic(), end)
