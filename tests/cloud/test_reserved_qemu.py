@@ -6,6 +6,7 @@ import pathlib
 import unittest
 
 from tests.cloud import base
+from tests.full.kernel import sold
 
 ROOT = base.host.MACHINE.parent
 MACHINE = base.host.MACHINE
@@ -105,3 +106,30 @@ class ReservedQemuTestCase(base.CloudTestCase):
         foreign.mkdir()
         self.addCleanup(foreign.rmdir)
         (foreign / 'cpu.rt_runtime_us').write_text('600000')
+
+
+@unittest.skipUnless(base.groups.UNIFIED, 'looks at the groups of cgroup v2')
+class UnifiedQemuTestCase(base.CloudTestCase):
+
+    GUEST = 'qemu'
+    #: How far the share of the vCPU may be off, in CPUs.
+    TOLERANCE = 0.02
+
+    def test_flavor(self):
+        server = self.boot(self.flavor())
+        found = self.on_host(server)
+        self.assertEqual({'runtime_us': 100_000, 'period_us': 200_000},
+                         found.kernel)
+        self.assertEqual(RT_INSIDE_ONLY, base.host.policies(found))
+        [cpu] = found.claim.cpus
+        group = MACHINE / found.group / 'vcpu0'
+        self.assertEqual(str(cpu), (group / 'cpuset.cpus').read_text().strip())
+        # The vCPU is busy while the guest boots.
+        with sold.company([cpu]):
+            share = base.measure.shares([found], 4)[found.name]
+        print(f'share of 0.5: {share:.4f}')
+        self.assertAlmostEqual(0.5, share, delta=self.TOLERANCE)
+        self.assert_in_step()
+        self.delete(server)
+        self.assert_nothing_left()
+        self.assertEqual([], list(MACHINE.glob('qemu-*')))

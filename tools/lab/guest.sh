@@ -19,8 +19,11 @@ writable() {
         cp -a "/$directory/." "/mnt/$directory"
         mount --bind "/mnt/$directory" "/$directory"
     done
-    mkdir -p /mnt/project/.venv
+    mkdir -p /mnt/project/.venv /mnt/cache
     mount --bind "$PROJECT/.venv" /mnt/project/.venv
+    # The cloud keeps databases there.
+    cp -a "$PROJECT/.venv/cache/." /mnt/cache
+    mount --bind /mnt/cache /mnt/project/.venv/cache
     mount --rbind /mnt/project "$PROJECT"
     mount -t tmpfs -o mode=1777 tmp /tmp
 }

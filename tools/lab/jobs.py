@@ -24,10 +24,18 @@ NAMED = {
               'functional.kernel',
     'functional': 'stestr --test-path tests/functional run',
     'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
+    'figure5': 'stestr --test-path tests/cloud run --serial -n '
+               f'tests.cloud.test_figure5{_LOGS}',
+    'life': 'stestr --test-path tests/cloud run --serial '
+            f'"reserved_container|cloud.test_lifecycle"{_LOGS}',
     'demo': 'tools/demo.sh --tolerance "$NOVA_RT_LAB_TOLERANCE" '
             f'--report /lab/out/demo.json{_LOGS}',
+    'demo-lxc': 'tools/demo.sh --guest lxc --tolerance '
+                f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
     'demo-kvm': 'tools/demo.sh --guest kvm --tolerance '
                 f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
+    'server-qemu': 'stestr --test-path tests/cloud run --serial -n '
+                   f'tests.cloud.test_reserved_qemu{_LOGS}',
     'life-kvm': 'stestr --test-path tests/cloud run --serial '
                 f'reserved_kvm{_LOGS}',
     'server-kvm': 'NOVA_RT_STOCK=1 stestr --test-path tests/cloud run '
@@ -71,16 +79,20 @@ GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
                            'kvm-emulators', 'kvm-device', 'demo-kvm',
                            'life-kvm', 'server-kvm', 'profiles'), 'KVM'),
-          **dict.fromkeys(('cloud', 'demo'), 'containers')}
+          **dict.fromkeys(('cloud', 'demo', 'demo-lxc', 'figure5', 'life'),
+                          'containers'),
+          'server-qemu': 'TCG'}
 #: The kind of place in which a job, if it passes, has proven reservations.
 PROVES = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'domains', 'tcg'),
                           'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
-          **dict.fromkeys(('cloud', 'demo'), 'cloud'),
+          **dict.fromkeys(('cloud', 'demo', 'demo-lxc', 'figure5', 'life',
+                           'server-qemu'), 'cloud'),
           **dict.fromkeys(('demo-kvm', 'life-kvm', 'server-kvm', 'profiles'),
                           'cloud with KVM')}
 #: The jobs that start the embedded cloud.
-CLOUD = frozenset(('cloud', 'demo', 'demo-kvm', 'life-kvm', 'server-kvm',
+CLOUD = frozenset(('cloud', 'demo', 'demo-lxc', 'figure5', 'life',
+                   'server-qemu', 'demo-kvm', 'life-kvm', 'server-kvm',
                    'profiles'))
 #: The job that runs the words after ``--``.
 COMMAND = 'command'
