@@ -140,6 +140,15 @@ class MeasuredLoad:
                             load.service_rate_hz / (1 + variation * one))
 
 
+def joined(first: MeasuredLoad, then: MeasuredLoad) -> MeasuredLoad:
+    """Returns two measurements as one, with the later reservation."""
+    return MeasuredLoad(
+        [*first.counts, *then.counts], first.span_s + then.span_s,
+        [*first.cpu_parts_s, *then.cpu_parts_s], then.vcpus,
+        first.took + then.took, then.reservation,
+        first.exhausted + then.exhausted, first.unclear + then.unclear)
+
+
 @dataclasses.dataclass(frozen=True)
 class ReservationAdvice:
     """The advised reservation, and how far to trust this advice.

@@ -185,6 +185,7 @@ def _files(folder: pathlib.Path) -> None:
     :raises Failure: when a file is missing, or is in etc
     """
     for name in ('nova-rt.conf', 'rootwrap.d/nova-rt.filters',
+                 'systemd/nova-rt-keep.service',
                  'systemd/nova-rt-monitor.service'):
         if not (folder / 'share/nova-rt' / name).is_file():
             raise Failure(f'share/nova-rt/{name} is missing')

@@ -37,6 +37,9 @@ HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
 #: Extra specs: the shares between which a loop may change the reservation.
 AUTO_LEAST_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_min_share'
 AUTO_MOST_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_max_share'
+#: Extra specs: the response time that a loop keeps, and its percentile.
+AUTO_TARGET_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_target_ms'
+AUTO_PERCENTILE_KEY = f'{FLAVOR_PREFIX}cpu.rt_auto_percentile'
 #: Extra spec that names the vCPUs with the reservation, see rules.mask.
 MASK_KEY = 'hw:cpu.rt_mask'
 #: Extra spec that chooses hosts by how they count siblings, see rules.smt.

@@ -11,6 +11,7 @@ same input always gives the same result.
 """
 
 import functools
+import math
 
 import numpy as np
 
@@ -28,6 +29,9 @@ _REQUESTS, _WARM_UP = 100_000, 5_000
 LEAST, MOST = 0.02, 25.0
 #: A search finds a runtime to one of this many parts of the period.
 _STEPS = 1000
+#: The utilisations and variations at which Interpolated keeps percentiles.
+_POINTS, _TENTHS = 100, 10
+_MOST_POINT = 98
 
 
 class RoundTrip:
@@ -44,8 +48,12 @@ class RoundTrip:
         rt_load.check_served(load, served)
         self._late_us = kernel.late_us(runtime_us, period_us)
         self._unit_us = rt_load.US_PER_S / served
-        self._times = _queue(load.arrival_rate_hz / served,
-                             min(MOST, max(LEAST, variation)))
+        self._utilisation = load.arrival_rate_hz / served
+        self._variation = min(MOST, max(LEAST, variation))
+
+    @functools.cached_property
+    def _times(self) -> numeric.Floats:
+        return _queue(self._utilisation, self._variation)
 
     @property
     def mean_us(self) -> float:
@@ -65,6 +73,24 @@ class RoundTrip:
         """Returns an upper bound of Pr[R > time]."""
         return float(np.mean(
             self._times > (time_us - self._late_us) / self._unit_us))
+
+
+class Interpolated(RoundTrip):
+    """The same bound for many similar loads: keeps what was simulated.
+
+    The variation is rounded up.  Between two utilisations the percentile of
+    the queue is interpolated, which makes the bound larger, because the
+    percentile grows faster and faster with the utilisation.
+    """
+
+    def percentile_us(self, percentile: float) -> float:
+        rt_load.check_percentile(percentile)
+        below = min(_MOST_POINT, int(self._utilisation * _POINTS))
+        part = self._utilisation * _POINTS - below
+        variation = min(MOST, math.ceil(self._variation * _TENTHS) / _TENTHS)
+        low, high = (_quantile(point, variation, percentile)
+                     for point in (below, below + 1))
+        return self._late_us + self._unit_us * (low + part * (high - low))
 
 
 def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
@@ -94,20 +120,27 @@ def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
 
 
 def runtime_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
-               variation: float, kernel: rt_kernel.Kernel, max_share: float
-               ) -> int:
+               variation: float, kernel: rt_kernel.Kernel, max_share: float,
+               trip: type[RoundTrip] = RoundTrip) -> int:
     """Returns the smallest runtime for the target with one period.
 
+    :param trip: the bound, or Interpolated for many similar loads
     :raises NoAnswer: when no runtime up to *max_share* meets the target
     """
     bounds = search.bounds_us(
         load, target, period_us, max_share, rt_load.NO_NETWORK, 0.0,
         kernel.largest_share(period_us))
     return search.smallest_runtime_us(
-        lambda runtime: RoundTrip(load, runtime, period_us, variation,
-                                  kernel),
+        lambda runtime: trip(load, runtime, period_us, variation, kernel),
         target, bounds, period_us, search.timely,
         max(1, period_us // _STEPS))
+
+
+@functools.lru_cache(maxsize=4096)
+def _quantile(point: int, variation: float, percentile: float) -> float:
+    """Returns a percentile of the times at one of the utilisations."""
+    utilisation = max(point, 1) / _POINTS
+    return float(np.quantile(_queue(utilisation, variation), percentile))
 
 
 def _queue(utilisation: float, variation: float) -> numeric.Floats:

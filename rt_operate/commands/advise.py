@@ -3,8 +3,9 @@
 """``nova-rt advise``: derives a reservation for a server from its load."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
+import functools
 import itertools
 import json
 from typing import Any
@@ -25,6 +26,9 @@ from rt_operate.commands import this_host
 #: The time is divided into this many parts, because the variance between parts
 #: shows whether requests arrive at random.
 _PARTS = 30
+#: How long one measurement takes, and in how many parts, with --apply.
+_APPLY_S, _APPLY_PARTS = 5.0, 10
+_WATCH_S = 30.0
 _US_PER_MS = 1000
 
 
@@ -38,11 +42,11 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'Needs root.  Changes nothing without --apply.',
         epilog=monitor.EPILOG)
     formats.add_option(parser)
-    parser.add_argument('server', metavar='SERVER',
+    parser.add_argument('server', metavar='SERVER', nargs='?',
                         help='the UUID or the name of the server')
-    parser.add_argument('--target-ms', type=float, required=True,
-                        metavar='MS', help='the response time to meet, at '
-                        'the percentile of --percentile')
+    parser.add_argument('--target-ms', type=float, metavar='MS',
+                        help='the response time to meet, at the percentile '
+                             'of --percentile; needed with SERVER')
     parser.add_argument(
         '--percentile', type=float, default=0.99, metavar='PART',
         help='the part of the requests that must meet the target (default: '
@@ -50,11 +54,34 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument(
         '--ram', type=int, default=512, metavar='MB',
         help='the memory of the flavor (default: %(default)s)')
+    _add_apply(parser)
+    parser.add_argument(
+        '--seconds', type=monitor.seconds, metavar='N', help='how long to '
+        f'watch (default: {_WATCH_S:g}; with --apply {_APPLY_S:g})')
+    this_host.add_options(parser)
+    parser.set_defaults(run=functools.partial(run, parser))
+
+
+def _add_apply(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--apply', action='store_true', help='watch again and again, and '
         'change the runtime of the server while it runs, between the shares '
         'hw:cpu.rt_auto_min_share and hw:cpu.rt_auto_max_share of its flavor; '
         'needs the configuration of Nova with its databases')
+    parser.add_argument(
+        '--all', action='store_true', help='with --apply and without SERVER, '
+        'change all servers of this host whose flavors also have '
+        'hw:cpu.rt_auto_target_ms (and hw:cpu.rt_auto_percentile)')
+    parser.add_argument(
+        '--dry-run', action='store_true', help='with --apply, say what would '
+        'change, and change nothing')
+    parser.add_argument(
+        '--most-changes', type=_whole, default=6, metavar='N', help='with '
+        '--apply, change a server at most N times a minute (default: '
+        '%(default)s)')
+    parser.add_argument(
+        '--audit-log', metavar='FILE', help='with --apply, add a line of '
+        'JSON to FILE for what is printed')
     parser.add_argument(
         '--times', type=int, metavar='N', help='with --apply, stop after N '
         'measurements (default: go on until interrupted)')
@@ -62,17 +89,24 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--config-file', action='append', default=[], metavar='FILE',
         help='with --apply, a nova.conf; may be repeated (default: the files '
         'that Nova reads)')
-    monitor.add_seconds(parser, 30.0)
-    this_host.add_options(parser)
-    parser.set_defaults(run=run)
 
 
-def run(args: argparse.Namespace) -> int:
+def _whole(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a whole number above 0')
+    return int(text)
+
+
+def run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
-    target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
+    _check(parser, args)
+    target = None if args.all else rt_load.Target(
+        args.target_ms * _US_PER_MS, args.percentile)
     kernel, note = this_host.kernel(args)
     if args.apply:
-        return keep.run(args, target, kernel, _measure)
+        return keep.run(args, target, kernel, _measurements(args))
+    assert target is not None  # noqa: S101
     _, measured = _measure(args)
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
@@ -87,12 +121,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(parser: argparse.ArgumentParser, args: argparse.Namespace
+           ) -> None:
+    """Ends the command if its options do not belong together."""
+    if args.all == bool(args.server):
+        parser.error('give either SERVER or --all')
+    if args.all and not args.apply:
+        parser.error('--all needs --apply')
+    if args.all == (args.target_ms is not None):
+        parser.error('SERVER needs --target-ms; with --all the target is '
+                     'that of the flavor')
+
+
 def _measure(args: argparse.Namespace) -> tuple[str, rt_advice.MeasuredLoad]:
     """Returns the UUID of the server, and its load over some seconds."""
-    snapshots = [*itertools.islice(
-        monitor.snapshots(args.seconds / _PARTS), _PARTS)]
-    uuid = _uuid(snapshots[-1], args.server)
-    return uuid, measured_load(snapshots, uuid)
+    seen = [*itertools.islice(monitor.snapshots(
+        (args.seconds or _WATCH_S) / _PARTS), _PARTS)]
+    uuid = _uuid(seen[-1], args.server)
+    return uuid, measured_load(seen, uuid)
+
+
+def _measurements(args: argparse.Namespace
+                  ) -> Iterator[dict[str, rt_advice.MeasuredLoad]]:
+    """Yields the loads of the servers, again and again."""
+    watched = monitor.snapshots((args.seconds or _APPLY_S) / _APPLY_PARTS)
+    while seen := [*itertools.islice(watched, _APPLY_PARTS)]:
+        uuids = ([uuid for uuid, server in seen[-1].servers.items()
+                  if server.reservation and all(
+                      uuid in each.servers for each in seen)]
+                 if args.all else [_uuid(seen[-1], args.server)])
+        yield {uuid: measured_load(seen, uuid) for uuid in uuids}
 
 
 def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:

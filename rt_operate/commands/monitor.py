@@ -69,7 +69,7 @@ def _add_options(parser: argparse.ArgumentParser, seconds: float) -> None:
 def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
     """Adds the option ``--seconds``."""
     parser.add_argument(
-        '--seconds', type=_seconds, default=default, metavar='N',
+        '--seconds', type=seconds, default=default, metavar='N',
         help='how long to watch (default: %(default)g)')
 
 
@@ -90,7 +90,7 @@ def add_http(parser: argparse.ArgumentParser) -> None:
              'tenants')
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if _LEAST <= float(text) <= _MOST:
             return float(text)

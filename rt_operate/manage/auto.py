@@ -1,35 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The server that a loop of ``nova-rt advise --apply`` changes."""
+"""The servers that ``nova-rt advise --apply`` changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
-from rt_operate import loop
 from rt_operate.manage import hints
 from rt_operate.manage import reserve
 from rt_operate.manage import start
 
 
-class Server:
-    """A server of Nova, whose reservation changes between limits.
+def configure(prog: str, files: Sequence[str]) -> None:
+    """Prepares the databases of Nova for use.
 
     :param files: the configuration files of Nova; () for those that Nova reads
+    """
+    start.configure(prog, files, (), debug=False)
+
+
+class Server:
+    """A server of Nova, as it is now.
+
     :raises CannotChangeHints: when there is no such server
     """
 
-    def __init__(self, prog: str, uuid: str, files: Sequence[str]) -> None:
-        start.configure(prog, files, (), debug=False)
-        self._uuid = uuid
-        self.limits = self._read_limits()
+    def __init__(self, uuid: str) -> None:
+        self._instance = hints.server(uuid)
 
-    def _read_limits(self) -> loop.Limits:
-        """Returns the limits that the flavor gives.
-
-        :raises InvalidReservation: when the flavor gives none, or bad ones
-        """
-        return loop.limits_of(hints.server(self._uuid).flavor.extra_specs)
+    @property
+    def extra_specs(self) -> Mapping[str, str]:
+        """Returns the extra specs of the flavor, which give the limits."""
+        specs: Mapping[str, str] = self._instance.flavor.extra_specs
+        return specs
 
     def reserved(self, granted: reservation.Reservation | None
                  ) -> reservation.Reservation | None:
@@ -37,7 +40,7 @@ class Server:
 
         :param granted: what the kernel grants, which may be divided
         """
-        claim = claims.instance_claim(hints.server(self._uuid))
+        claim = claims.instance_claim(self._instance)
         if claim is not None and claim.in_kernel == granted:
             return claim.reservation
         return granted
@@ -47,5 +50,5 @@ class Server:
 
         :raises CannotChangeReservation: when the reservation is not changed
         """
-        reserve.change(hints.server(self._uuid),
+        reserve.change(self._instance,
                        {reservation.RUNTIME_KEY: runtime_us})

@@ -19,6 +19,7 @@ import threading
 import time
 from typing import Any
 
+from demo import host
 import openstack
 
 from tests.cloud import base
@@ -58,8 +59,9 @@ class Clients:
     :ivar took: how long each took, in s
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, rate_hz: int = RATE_HZ) -> None:
         self._port = port
+        self.rate_hz = rate_hz
         self._rng = random.Random(seeds.seed())  # noqa: S311
         self.took: list[float] = []
 
@@ -81,7 +83,7 @@ class Clients:
         due = time.monotonic()
         async with asyncio.TaskGroup() as sent:
             while not stop.is_set():
-                due += self._rng.expovariate(RATE_HZ)
+                due += self._rng.expovariate(self.rate_hz)
                 await asyncio.sleep(due - time.monotonic())
                 sent.create_task(self._ask())
 
@@ -99,25 +101,23 @@ class Clients:
         return 1000 * sorted(self.took)[int(len(self.took) * PART)]
 
 
-class AdviceTestCase(base.CloudTestCase):
+@contextlib.contextmanager
+def service(server: host.Server) -> Iterator[int]:
+    """Starts a service as a task of a container; returns its port."""
+    with subprocess.Popen([sys.executable, '-c', SERVICE, str(WORK_S)],
+                          text=True, stdout=subprocess.PIPE) as child:
+        try:
+            for controller in ('cpuset', 'cpu', 'cpuacct'):
+                group = server.below(controller) / server.group
+                (group / 'cgroup.procs').write_text(str(child.pid))
+            os.sched_setscheduler(child.pid, os.SCHED_RR, os.sched_param(1))
+            assert child.stdout
+            yield int(child.stdout.readline())
+        finally:
+            child.kill()
 
-    @contextlib.contextmanager
-    def service(self, server: openstack.compute.v2.server.Server
-                ) -> Iterator[int]:
-        """Starts a service as a task of a container; returns its port."""
-        with subprocess.Popen([sys.executable, '-c', SERVICE, str(WORK_S)],
-                              text=True, stdout=subprocess.PIPE) as child:
-            try:
-                found = self.on_host(server)
-                for controller in ('cpuset', 'cpu', 'cpuacct'):
-                    group = found.below(controller) / found.group
-                    (group / 'cgroup.procs').write_text(str(child.pid))
-                os.sched_setscheduler(child.pid, os.SCHED_RR,
-                                      os.sched_param(1))
-                assert child.stdout
-                yield int(child.stdout.readline())
-            finally:
-                child.kill()
+
+class AdviceTestCase(base.CloudTestCase):
 
     def used(self, server: openstack.compute.v2.server.Server
              ) -> tuple[float, dict[str, Any]]:
@@ -125,7 +125,7 @@ class AdviceTestCase(base.CloudTestCase):
 
         :returns: the percentile that who asked saw, in ms, and the advice
         """
-        with self.service(server) as port:
+        with service(self.on_host(server)) as port:
             clients = Clients(port)
             with clients.at_work():
                 advice = subprocess.run(

@@ -14,6 +14,8 @@ from nova_rt.rules import smt
 from nova_rt.rules import soft
 from nova_rt.rules import workload
 
+_MILLISECONDS = r'[0-9]{1,6}(\.[0-9]{1,3})?'
+
 
 def register() -> list[base.ExtraSpecValidator]:
     """Returns the validators.
@@ -53,6 +55,20 @@ def register() -> list[base.ExtraSpecValidator]:
             value={'type': str, 'pattern': reservation.SHARE_PATTERN})
           for name, which in ((reservation.AUTO_LEAST_KEY, 'smallest'),
                               (reservation.AUTO_MOST_KEY, 'largest'))),
+        base.ExtraSpecValidator(
+            name=reservation.AUTO_TARGET_KEY,
+            description=(
+                'The response time, in milliseconds, that '
+                '``nova-rt advise --apply --all`` keeps for servers of the '
+                'flavor, by changes of their reservations.'),
+            value={'type': str, 'pattern': _MILLISECONDS}),
+        base.ExtraSpecValidator(
+            name=reservation.AUTO_PERCENTILE_KEY,
+            description=(
+                'The part of the requests that must be answered within '
+                '``hw:cpu.rt_auto_target_ms``, between 0 and 1. The default '
+                'is 0.99.'),
+            value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
         base.ExtraSpecValidator(
             name=reservation.MASK_KEY,
             description=(

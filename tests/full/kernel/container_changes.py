@@ -11,7 +11,9 @@ the smaller reservation.  As root::
 
     python -m tests.full.kernel.container_changes --count 200 --seed 7
 
-With ``--periods`` the period changes, too.
+With ``--periods`` the period changes, too.  With ``--vcpus`` a virtual machine
+with a busy vCPU on each pCPU changes, and the vCPU beside the other container
+is watched.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +39,7 @@ from nova_rt.services.virt.libvirt import enforcer
 from tests.full.kernel import changes
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
+from tests.full.kernel import machines
 from tests.full.kernel import pinned
 
 _INSTANCE = 'nova-rt-changes'
@@ -125,9 +128,14 @@ class Container:
 
 
 class Host:
-    """This machine, with the priorities that nova-compute gives."""
+    """This machine, with the priorities that nova-compute gives.
 
-    def __init__(self) -> None:
+    :param vcpus: whether the guest on the first pCPU is a virtual machine
+        with a vCPU on each pCPU
+    """
+
+    def __init__(self, vcpus: bool) -> None:
+        self.machines = machines.Machines() if vcpus else None
         found = hosts.Host.find()
         self.cpus = tuple(sorted(os.sched_getaffinity(0)))
         limit = found.enforcer.capacity()
@@ -141,7 +149,11 @@ class Host:
 
     @contextlib.contextmanager
     def guest(self, *cpus: int) -> Iterator[Container]:
-        """Starts a container that has no reservation yet."""
+        """Starts a guest that has no reservation yet."""
+        if self.machines and cpus == self.cpus[:1]:
+            with self._machine(self.machines) as machine:
+                yield machine
+            return
         guest = self.guests.start(1)
         try:
             yield Container(guest.pid, [Task(max(guest.threads()))])
@@ -152,6 +164,15 @@ class Host:
                 guest.kill()
                 guest.remove()
                 self.enforcer.settle()
+
+    @contextlib.contextmanager
+    def _machine(self, running: machines.Machines) -> Iterator[Container]:
+        machine = running.machine(self.cpus)
+        try:
+            yield Container(machine.pid, machine.vcpus[::-1])
+        finally:
+            self.enforcer.release(machine.pid)
+            machine.end()
 
     @contextlib.contextmanager
     def noise(self) -> Iterator[None]:
@@ -174,12 +195,17 @@ class Changes(changes.Changes):
     def __init__(self, host: Host, seed: int, periods: Periods) -> None:
         super().__init__(host, seed)
         self._rule, self._periods = host.rule, periods
+        self._vcpus = host.machines is not None
 
     def some(self, cpus: Sequence[int]) -> claims.RTClaim:
         """Returns a claim that nova-rt admits beside the neighbour."""
         while True:
             found = super().some(cpus)
-            if found.cpus != (cpus[-1],) or self._rule.holds(
+            if self._vcpus:
+                wanted = found.reservation
+                found = pinned.claim(wanted.runtime_us, wanted.period_us,
+                                     *cpus)
+            if cpus[-1] not in found.cpus or self._rule.holds(
                     (found.reservation, self.neighbour)):
                 return found
 
@@ -218,8 +244,9 @@ def begins_of(timers: Iterable[Sequence[int]], periods_ms: Sequence[int]
 def main(argv: Sequence[str]) -> int:
     parser = changes.options(__doc__)
     parser.add_argument('--periods', action='store_true')
+    parser.add_argument('--vcpus', action='store_true')
     args = parser.parse_args(argv)
-    host = Host()
+    host = Host(args.vcpus)
     try:
         with traced() as periods:
             tested = Changes(host, args.seed, periods)
@@ -228,6 +255,8 @@ def main(argv: Sequence[str]) -> int:
             return changes.report(tested, args.count, not args.quiet)
     finally:
         host.guests.close()
+        if host.machines:
+            host.machines.close()
 
 
 if __name__ == '__main__':

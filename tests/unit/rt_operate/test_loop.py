@@ -42,16 +42,16 @@ class LoopTest(base.BaseTestCase):
     def test_nothing_on_doubtful_signals(self):
         for load, reason in ((
                 {'unclear': 1}, '1 exchanges are unclear'), (
-                {'count': 60}, 'only 60 requests were seen, 3.0 of them'), (
+                {'count': 20}, ' requests were seen, '), (
                 {'runtime': 0}, 'has no reservation')):
             for decision in self.steps(**load, took_ms=90):
                 self.assertIsNone(decision.runtime_us)
                 self.assertIn(reason, decision.reason)
 
     def test_it_grows_at_once(self):
-        decision, = self.steps(1, took_ms=90, cpu_s=7.0)
+        decision, = self.steps(1, took_ms=70, cpu_s=7.0)
         self.assertGreater(decision.runtime_us, 3000)
-        self.assertIn('took up to 89.1 ms', decision.reason)
+        self.assertIn('took up to 70.3 ms', decision.reason)
         self.assertIn('the target is 40.0 ms; the load needs more: 3000 us ->',
                       decision.reason)
 
@@ -59,27 +59,44 @@ class LoopTest(base.BaseTestCase):
         decision, = self.steps(1, took_ms=500, cpu_s=11.0, runtime=1500)
         self.assertEqual(4500, decision.runtime_us)
 
-    def test_a_load_that_grew_grows_on(self):
-        self.steps(1, cpu_s=3.0, runtime=5900)
-        grown, = self.steps(1, cpu_s=6.0, runtime=4000)
+    def test_waiting_requests_count(self):
+        """Requests that are not answered yet need CPU time, too."""
+        alone, = self.steps(1, cpu_s=4.0)
         self.loop = loop.Loop(TARGET, LIMITS, rt_kernel.Kernel())
-        steady, = self.steps(1, cpu_s=6.0, runtime=4000)
-        self.assertGreater(grown.runtime_us, steady.runtime_us)
+        waiting, = self.steps(1, took_ms=200, cpu_s=4.0)
+        self.assertGreater(waiting.runtime_us, alone.runtime_us or 3000)
 
-    def test_it_shrinks_later_and_slowly(self):
-        first, second, third = self.steps(3, runtime=5000, cpu_s=1.0)
-        self.assertEqual([None, None, 4000], [
-            first.runtime_us, second.runtime_us, third.runtime_us])
-        self.assertIn('the load needed less in 3 measurements', third.reason)
+    def test_a_growing_delay_is_a_higher_rate(self):
+        """The monitor counts answers, of which a full server gives few."""
+        seen = self.loop._with_arrivals(measured(took_ms=10_000))
+        self.assertAlmostEqual(10.0, seen.span_s, delta=0.2)
+        same = self.loop._with_arrivals(measured(took_ms=10_000))
+        self.assertAlmostEqual(20.0, same.span_s, delta=0.2)
 
-    def test_one_busy_measurement_delays_that(self):
-        self.steps(2, cpu_s=8.0, runtime=5500)
-        decision, = self.steps(1, cpu_s=1.0, runtime=5500)
-        self.assertIsNone(decision.runtime_us)
+    def test_it_shrinks_slowly(self):
+        first, second = self.steps(2, runtime=5000, cpu_s=1.0)
+        self.assertEqual([4000, 4000], [first.runtime_us, second.runtime_us])
+        self.assertIn('the load needs less', second.reason)
+
+    def test_a_missed_target_without_a_reason(self):
+        decision, = self.steps(1, runtime=5000, cpu_s=1.0, took_ms=50)
+        self.assertEqual(6000, decision.runtime_us)
+
+    def test_measurements_of_the_same_rate_count_together(self):
+        """One of them alone has too few requests."""
+        few = {'count': 60, 'cpu_s': 0.1}
+        first, second = self.steps(2, **few)
+        self.assertIn('only 60 requests', first.reason)
+        self.assertNotIn('only', second.reason)
+
+    def test_measurements_of_another_rate_do_not_count(self):
+        self.steps(3, count=4000, cpu_s=8.0)
+        decision, = self.steps(1, count=60, cpu_s=0.1)
+        self.assertIn('only 60 requests', decision.reason)
 
     def test_it_stays_near_what_it_needs(self):
         runtime = 5000
-        for _ in range(8):
+        for _ in range(60):
             decision = self.loop.step(measured(runtime=runtime))
             runtime = decision.runtime_us or runtime
         self.assertTrue(all(each.runtime_us is None
@@ -117,3 +134,24 @@ class LimitsTest(base.BaseTestCase):
             error = self.assertRaises(exception.InvalidReservation,
                                       self.limits, **specs)
             self.assertIn('set hw:cpu.rt_auto_min_share', str(error))
+
+
+class TargetTest(base.BaseTestCase):
+
+    def target(self, **specs):
+        return loop.target_of({f'hw:cpu.rt_auto_{name}': text
+                               for name, text in specs.items()})
+
+    def test_targets(self):
+        self.assertEqual(rt_load.Target(20_000.0, 0.99),
+                         self.target(target_ms='20'))
+        self.assertEqual(rt_load.Target(2_500.0, 0.9),
+                         self.target(target_ms='2.5', percentile='0.9'))
+
+    def test_bad_targets(self):
+        for specs in ({}, {'target_ms': 'x'}, {'target_ms': '0'},
+                      {'target_ms': '5', 'percentile': '1'},
+                      {'target_ms': '5', 'percentile': 'nan'}):
+            error = self.assertRaises(exception.InvalidReservation,
+                                      self.target, **specs)
+            self.assertIn('set hw:cpu.rt_auto_target_ms', str(error))

@@ -209,11 +209,19 @@ class GroupEnforcer(Enforcer):
                if (budget := self._interface.read(group))]
         if self._interface.fixed_priorities and any(
                 max(budget.runtime_us.values()) > runtime for budget in now):
-            lowering.wait(lambda: [
-                each for group in guest.reserved(claim) for each
-                in self._tasks.threads(group, self._controller, guest.keeper)
-            ], runtime, now[0].period_us)
+            lowering.wait(lambda: self._by_cpu(guest, claim), runtime,
+                          now[0].period_us)
             self._interface.reserve(budgets)
+
+    def _by_cpu(self, guest: layout.Layout, claim: claims.RTClaim
+                ) -> lowering.Threads:
+        """Returns the threads on each pCPU, or all threads of a container."""
+        threads = [
+            each for group in guest.reserved(claim) for each
+            in self._tasks.threads(group, self._controller, guest.keeper)]
+        if guest.vcpus:
+            return {each: (each,) for each in threads}
+        return {0: threads}
 
     def release(self, pid: int) -> None:
         self._release(self._layout(pid))

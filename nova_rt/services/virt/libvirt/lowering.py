@@ -10,8 +10,9 @@ used little in this period: soon after a busy server had to rest, because its
 old runtime was used up, and runs again.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 import contextlib
+import dataclasses
 import time
 
 from nova_rt.machine.host import thread
@@ -26,34 +27,63 @@ _REST_TICKS = 3
 #: Two periods show each busy server at rest; no change waits for longer.
 _PERIODS, _MOST_US = 2, 1_000_000
 
+#: The threads on each pCPU of a server, by an arbitrary number of the pCPU.
+Threads = Mapping[int, Collection[int]]
 
-def wait(threads: Callable[[], Collection[int]], runtime_us: int,
-         period_us: int) -> None:
+
+@dataclasses.dataclass
+class _Watch:
+    """The CPU time of the threads on one pCPU, in us.
+
+    :ivar since_us: when the CPU time was last seen to grow
+    :ivar rested_us: the CPU time when the threads last had to rest
+    """
+
+    used_us: float
+    since_us: float
+    rested_us: float | None = None
+
+    def read(self, used_us: float, now_us: float, rest_us: float) -> None:
+        if used_us != self.used_us:
+            if now_us - self.since_us > rest_us:
+                self.rested_us = self.used_us
+            self.used_us, self.since_us = used_us, now_us
+
+
+def wait(threads: Callable[[], Threads], runtime_us: int, period_us: int
+         ) -> None:
     """Waits until the kernel can lower a budget; returns in any case.
 
-    A server without runnable threads is not waited for, and a runtime of a
-    few ticks is too short to meet.
+    The periods of a server begin on all pCPUs at once.  So the moment has come
+    if the threads on one pCPU run again after they had to rest, and the
+    threads on no other pCPU still have to rest.  A server without runnable
+    threads is not waited for, and a runtime of a few ticks is too short to
+    meet.
 
     :param threads: returns the threads of the server
     :param runtime_us: the new runtime
     :param period_us: the period that the server has now
     """
     rest_us = _REST_TICKS * ticks.tick_us()
-    if runtime_us < 2 * rest_us or not _is_busy(threads()):
+    if runtime_us < 2 * rest_us or not any(map(_is_busy, threads().values())):
         return
     now_us = time.monotonic() * _US
     end_us = now_us + min(_PERIODS * period_us, _MOST_US)
-    used_us, since_us, rested_us = _used_us(threads()), now_us, None
+    watched = {cpu: _Watch(_used_us(own), now_us)
+               for cpu, own in threads().items()}
     while now_us < end_us:
         time.sleep(_POLL_US / _US)
-        now_us, last_us = time.monotonic() * _US, used_us
-        used_us = _used_us(threads())
-        if used_us != last_us:
-            if now_us - since_us > rest_us:
-                rested_us = last_us
-            since_us = now_us
-            if rested_us is not None and used_us - rested_us < runtime_us / 2:
-                return
+        now_us, present = time.monotonic() * _US, threads()
+        for cpu, own in present.items():
+            watched.setdefault(cpu, _Watch(0.0, now_us)).read(
+                _used_us(own), now_us, rest_us)
+        if any(each.rested_us is not None
+               and each.used_us - each.rested_us < runtime_us / 2
+               and now_us - each.since_us <= rest_us
+               for each in watched.values()) and not any(
+                   now_us - watched[cpu].since_us > rest_us and _is_busy(own)
+                   for cpu, own in present.items()):
+            return
 
 
 def _is_busy(threads: Collection[int]) -> bool:

@@ -42,6 +42,26 @@ class RoundTripTest(base.BaseTestCase):
         self.assertRaises(exception.InvalidLoad, self.trip, 20_000)
 
 
+class InterpolatedTest(base.BaseTestCase):
+
+    def test_a_little_above_the_bound(self):
+        for runtime_us in range(22_000, 95_000, 6_000):
+            for variation in (0.0, 0.97, 3.04):
+                exact, found = (kind(
+                    LOAD, runtime_us, 100_000, variation, kernel.CBS
+                    ).percentile_us(0.95) for kind in (
+                        varied.RoundTrip, varied.Interpolated))
+                self.assertLess(0.99, found / exact)
+                self.assertLess(found / exact, 1.1)
+
+    def test_the_smallest_runtime(self):
+        target = rt_load.Target(60_000, 0.95)
+        exact, found = (varied.runtime_us(
+            LOAD, target, 20_000, 1.0, kernel.CBS, 0.95, kind)
+            for kind in (varied.RoundTrip, varied.Interpolated))
+        self.assertAlmostEqual(exact, found, delta=200)
+
+
 class PlanTest(base.BaseTestCase):
 
     def test_meets_the_target_by_little(self):

@@ -20,9 +20,10 @@ class ServerTest(base.TestCase):
             {'hw:cpu.rt_auto_min_share': '0.1',
              'hw:cpu.rt_auto_max_share': '0.5'},
             resources=[claim.to_resource(claim.instance_uuid)])
-        with (mock.patch.object(auto.start, 'configure'),
-              mock.patch.object(auto.hints, 'server', return_value=instance)):
-            server = auto.Server('nova-rt', claim.instance_uuid, ())
+        with mock.patch.object(auto.hints, 'server', return_value=instance):
+            server = auto.Server(claim.instance_uuid)
+            self.assertEqual('0.5', server.extra_specs[
+                reservation.AUTO_MOST_KEY])
             self.assertEqual(claim.reservation,
                              server.reserved(claim.in_kernel))
             changed = dataclasses.replace(claim.in_kernel, runtime_us=2_000)

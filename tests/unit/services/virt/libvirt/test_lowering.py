@@ -21,6 +21,10 @@ class Guest:
         self.now_us, self.runtime_us = begin_us, runtime_us
         self.runnable, self.ended = True, False
 
+    def used_by(self, thread):
+        """The CPU time of a thread in this period."""
+        return self.used_us
+
     def sleep(self, seconds):
         self.now_us += round(seconds * 1e6)
 
@@ -36,7 +40,7 @@ class Guest:
         if self.ended:
             raise ProcessLookupError
         return 1000 * (self.now_us // PERIOD_US * self.runtime_us
-                       + self.used_us)
+                       + self.used_by(thread))
 
     def is_runnable(self, thread):
         if self.ended:
@@ -44,15 +48,28 @@ class Guest:
         return self.runnable
 
 
+class Shared(Guest):
+    """A server whose second vCPU waits for a neighbour in each period."""
+
+    def used_by(self, thread):
+        since_us = self.now_us % PERIOD_US
+        if thread == THREAD:
+            return min(since_us, self.runtime_us)
+        return max(0, min(since_us, 10_000)
+                   + min(since_us - 110_000, self.runtime_us - 10_000)
+                   * (since_us > 110_000))
+
+
 class WaitTest(base.BaseTestCase):
 
-    def wait(self, guest, runtime_us=NEW_US):
+    def wait(self, guest, runtime_us=NEW_US, threads=(THREAD,)):
         begun = guest.now_us
         for name, value in (('time', guest), ('thread', guest),
                             ('ticks.tick_us', lambda: 4_000)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_rt.services.virt.libvirt.lowering.{name}', value))
-        lowering.wait(lambda: [THREAD], runtime_us, PERIOD_US)
+        lowering.wait(lambda: {each: [each] for each in threads}, runtime_us,
+                      PERIOD_US)
         return guest.now_us - begun
 
     def test_busy(self):
@@ -74,3 +91,11 @@ class WaitTest(base.BaseTestCase):
         guest.ended = True
         self.assertEqual(0, self.wait(guest))
         self.assertEqual(0, self.wait(Guest(70_000), runtime_us=23_000))
+
+    def test_vcpus_that_never_rest_together(self):
+        """One vCPU rests while the other one catches up."""
+        for begin_us in range(0, PERIOD_US, 7_000):
+            guest = Shared(10 * PERIOD_US + begin_us)
+            waited_us = self.wait(guest, threads=(THREAD, THREAD + 1))
+            self.assertLess(guest.used_us, NEW_US / 2)
+            self.assertLess(waited_us, 2 * PERIOD_US)
