@@ -33,8 +33,8 @@ from rt_operate import loop
 
 TRACES, WINDOWS, MET, LESS = 10, 60, 0.95, 0.20
 WINDOW_S, PERIOD_US, WORK_US, US = 20, 10_000, 2_000.0, 1e6
-#: The loop measures this often, in so many parts, and nova-compute needs this
-#: long to make a change.
+#: The length of a measurement, the number of its parts, and how long
+#: nova-compute needs to make a change.
 MEASURE_S, PARTS, LATE_S = 5, 10, 1.0
 TARGET = rt_load.Target(40_000.0, 0.95)
 LIMITS = loop.Limits(0.05, 0.95)

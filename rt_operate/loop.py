@@ -39,10 +39,10 @@ _HYSTERESIS = 0.03
 _UP, _DOWN = 3.0, 0.80
 #: The factor where the target is missed and the model does not know why.
 _MISSED = 1.2
-#: The load is that of the last measurements, at most so many, whose rates
-#: differ by at most so many standard deviations.
+#: The largest number of measurements from which the load is taken, and by how
+#: many standard deviations their rates may differ.
 _REMEMBERED, _ALIKE = 4, 2.5
-#: The variation of the requests is that of so many measurements.
+#: The number of measurements from which the variation of requests is taken.
 _VARIED = 12
 #: The rate may be this many standard deviations above the measured one.
 _CAUTION = 1.0

@@ -135,22 +135,22 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace
 
 def _measure(args: argparse.Namespace) -> tuple[str, rt_advice.MeasuredLoad]:
     """Returns the UUID of the server, and its load over some seconds."""
-    seen = [*itertools.islice(monitor.snapshots(
+    counted = [*itertools.islice(monitor.snapshots(
         (args.seconds or _WATCH_S) / _PARTS), _PARTS)]
-    uuid = _uuid(seen[-1], args.server)
-    return uuid, measured_load(seen, uuid)
+    uuid = _uuid(counted[-1], args.server)
+    return uuid, measured_load(counted, uuid)
 
 
 def _measurements(args: argparse.Namespace
                   ) -> Iterator[dict[str, rt_advice.MeasuredLoad]]:
     """Yields the loads of the servers, again and again."""
     watched = monitor.snapshots((args.seconds or _APPLY_S) / _APPLY_PARTS)
-    while seen := [*itertools.islice(watched, _APPLY_PARTS)]:
-        uuids = ([uuid for uuid, server in seen[-1].servers.items()
+    while counted := [*itertools.islice(watched, _APPLY_PARTS)]:
+        uuids = ([uuid for uuid, server in counted[-1].servers.items()
                   if server.reservation and all(
-                      uuid in each.servers for each in seen)]
-                 if args.all else [_uuid(seen[-1], args.server)])
-        yield {uuid: measured_load(seen, uuid) for uuid in uuids}
+                      uuid in each.servers for each in counted)]
+                 if args.all else [_uuid(counted[-1], args.server)])
+        yield {uuid: measured_load(counted, uuid) for uuid in uuids}
 
 
 def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:
