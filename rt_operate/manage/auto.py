@@ -2,10 +2,13 @@
 
 """The servers that ``nova-rt advise --apply`` changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
 
+from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
+from rt_operate.manage import errors
 from rt_operate.manage import hints
 from rt_operate.manage import reserve
 from rt_operate.manage import start
@@ -19,14 +22,29 @@ def configure(prog: str, files: Sequence[str]) -> None:
     start.configure(prog, files, (), debug=False)
 
 
+@contextlib.contextmanager
+def _explained(uuid: str) -> Iterator[None]:
+    """Turns errors of databases and services into CannotChangeReservation."""
+    try:
+        yield
+    except exception.RTError:
+        raise
+    except errors.ERRORS as error:
+        raise exception.CannotChangeReservation(
+            uuid=uuid, reason=errors.sentence(error)) from error
+
+
 class Server:
     """A server of Nova, as it is now.
 
     :raises CannotChangeHints: when there is no such server
+    :raises CannotChangeReservation: when Nova's databases cannot be used
     """
 
     def __init__(self, uuid: str) -> None:
-        self._instance = hints.server(uuid)
+        self._uuid = uuid
+        with _explained(uuid):
+            self._instance = hints.server(uuid)
 
     @property
     def extra_specs(self) -> Mapping[str, str]:
@@ -50,5 +68,6 @@ class Server:
 
         :raises CannotChangeReservation: when the reservation is not changed
         """
-        reserve.change(self._instance,
-                       {reservation.RUNTIME_KEY: runtime_us})
+        with _explained(self._uuid):
+            reserve.change(self._instance,
+                           {reservation.RUNTIME_KEY: runtime_us})

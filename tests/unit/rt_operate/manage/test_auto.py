@@ -5,6 +5,9 @@
 import dataclasses
 from unittest import mock
 
+from oslo_db import exception as db_exception
+
+from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from rt_operate.manage import auto
 from tests.unit import base
@@ -31,3 +34,12 @@ class ServerTest(base.TestCase):
             self.assertIsNone(server.reserved(None))
             self.assertEqual(reservation.Reservation(3_000, 10_000),
                              claim.in_kernel)
+
+    def test_no_database(self) -> None:
+        """The service says so, and does not end."""
+        with mock.patch.object(
+                auto.hints, 'server',
+                side_effect=db_exception.CantStartEngineError):
+            error = self.assertRaises(exception.CannotChangeReservation,
+                                      auto.Server, 'uuid')
+        self.assertIn('the database cannot be used', str(error))
