@@ -88,7 +88,8 @@ class RunTest(unittest.TestCase):
                     'now', chain.QUOTA, 0, 7, 50, 60, 70, 65])
             return subprocess.CompletedProcess(command, 1)
 
-        with mock.patch.object(subprocess, 'run', side_effect=measure) as run:
+        with (mock.patch.object(subprocess, 'run', side_effect=measure) as run,
+              mock.patch.object(paper_chain.room, 'require')):
             self.said = paper_chain.run(options)
         return [call.args[0] for call in run.mock_calls]
 
