@@ -12,6 +12,7 @@ import enum
 import math
 
 from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
 from nova_rt.rules import schedulability
 
 #: The default number of priorities that servers on mainline are spread over.
@@ -123,8 +124,21 @@ class Kernel:
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:
-            return rest * (2 + self.tick_us / runtime_us)
+            return rest * (1 + self.tick_us / runtime_us) + (
+                self._before_us(rest))
         return rest + (NEIGHBOURS * self.tick_us if self.at_ticks else 0)
+
+    def _before_us(self, rest_us: float) -> float:
+        """Returns how long others may run first in a period.
+
+        A server that may run first takes a tick and its runtime at least.  If
+        not even these are left, nova-rt admits no such server.
+
+        :param rest_us: the part of the period that is not the runtime
+        """
+        left_us = rest_us - self.tick_us
+        least_us = self.tick_us + rt_reservation.MIN_RUNTIME_US
+        return left_us if left_us >= least_us else 0.0
 
     @property
     def fixed_priorities(self) -> schedulability.FixedPriorities:

@@ -33,10 +33,33 @@ static __always_inline bool is_tls(const u8 *head)
 	       head[2] <= 4;
 }
 
+/* The addresses of SIP, and of its calls to telephones. */
+#define SIP 0x207369703aULL /* " sip:" */
+#define SIPS 0x2073697073ULL /* " sips" */
+#define TEL 0x2074656c3aULL /* " tel:" */
+#define FIVE_BYTES 0xffffffffffULL
+
+/*
+ * Whether a message of SIP begins here.  Its requests may have no answer or
+ * several answers, and both ends send requests.
+ */
+static __always_inline bool is_sip(const u8 *head)
+{
+	u64 window = 0;
+	u32 found = starts(head, "SIP/2.0 ", 8);
+
+	for (u32 at = 0; at < HEAD; at++) {
+		window = (window << 8 | head[at]) & FIVE_BYTES;
+		found |= window == SIP || window == SIPS || window == TEL;
+	}
+	return found;
+}
+
 /* What a client speaks whose request begins like this. */
 static __always_inline u8 speech_of(const u8 *head)
 {
 	u32 length;
+	u8 method;
 
 	if (is_tls(head) || starts(head, "PRI * HTTP/2", 12) ||
 	    starts(head, "SSH-", 4) || starts(head, "PROXY ", 6) ||
@@ -45,7 +68,11 @@ static __always_inline u8 speech_of(const u8 *head)
 	/* PostgreSQL asks for TLS, and the answer is one byte. */
 	if (starts(head, "\0\0\0\x08\x04\xd2\x16\x2f", 8))
 		return UNREAD;
-	return method_of(head, &length) != NONE ? HTTP : OTHER;
+	method = method_of(head, &length);
+	/* SIP has one method of HTTP. */
+	if ((method == NONE || method == OPTIONS) && is_sip(head))
+		return UNCLEAR;
+	return method != NONE ? HTTP : OTHER;
 }
 
 /* The end of a group of messages of PostgreSQL, and its next messages. */

@@ -208,12 +208,14 @@ def _lines(measured: rt_advice.MeasuredLoad,
                      f'whatever else runs on the same pCPUs.')
     elif measured.reservation:
         lines.append('The reservation serves fewer requests than arrive.')
-    lines.append(f'Advice: {advice.wanted}; {name} is then at most '
-                 f'{advice.promised_us / _US_PER_MS:.3f} ms, whatever else '
-                 f'runs on the same pCPUs.')
-    if advice.beside != advice.wanted:
-        lines.append(f'Beside one busy server that has the rest of the pCPU, '
-                     f'{advice.beside} suffices in a simulation.')
+    lines += [
+        f'Advice beside any servers: {advice.wanted}; {name} is then at most '
+        f'{advice.promised_us / _US_PER_MS:.3f} ms, whatever else runs on '
+        f'the same pCPUs (proven bound).',
+        'Advice beside one busy server: ' + (
+            'the same reservation.' if advice.beside == advice.wanted else
+            f'{advice.beside}; {name} then meets the target if that server '
+            'uses the rest of the pCPU (simulation).')]
     has = measured.reservation
     if advice.met and has and has.share < advice.wanted.share:
         lines.append('Beside the servers that share its pCPUs now, the '

@@ -4,11 +4,13 @@
 
 Exit status 1: a report excludes the truth.  NOVA_RT_MUSL_PYTHON names a
 Python 3.11 that was built with musl, as musl.sh builds one; without the
-variable, the cell with musl is left out.
+variable, the cell with musl is left out.  --table FILE puts the row of each
+cell into a table as soon as it is measured.
 """
 
 import argparse
 import collections
+import csv
 import os
 import pathlib
 import random
@@ -30,7 +32,7 @@ def main() -> int:
     parser.add_argument('--table', type=pathlib.Path)
     args = parser.parse_args()
     print(f'seed {args.seed}', flush=True)
-    rows, wrong = [], 0
+    wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         probe = f'{folder}/rt-probe.pyz'
         bundle.write(probe)
@@ -39,15 +41,22 @@ def main() -> int:
             for number in range(args.times):
                 found.append(_run(name, args.seed + number, probe))
                 loads.append(os.getloadavg()[0])
-            rows.append(_row(name, found, loads))
+            row = _row(name, found, loads)
             wrong += sum(bool(result.wrong) for result in found)
-            print(rows[-1], flush=True)
-    if args.table:
-        args.table.write_text(_HEAD + '\n'.join(rows) + '\n')
+            print(row, flush=True)
+            if args.table:
+                _write(args.table, row)
     return int(wrong > 0)
 
 
-_HEAD = ('cell,runs,throttled,bound,within,widest,least load,most load\n')
+_HEAD = 'cell,runs,throttled,bound,within,widest,least load,most load'
+
+
+def _write(table: pathlib.Path, row: str) -> None:
+    """Puts the row of a cell into the table, in place of an older one."""
+    older = table.read_text().splitlines()[1:] if table.exists() else []
+    found = {next(csv.reader([line]))[0]: line for line in (*older, row)}
+    table.write_text('\n'.join([_HEAD, *found.values()]) + '\n')
 
 
 def _run(name: str, seed: int, probe: str) -> campaign.Result:

@@ -8,10 +8,12 @@ Servers of Debian packages, which are unpacked into a directory and not
 installed, answer load generators that count by themselves.  Requests and
 bytes must be equal, and p50 and p99 within 2 % plus 2 us, or the monitor must
 say that the requests are unclear.  Exits with 1 if a number is wrong without a
-word.  --write writes the table of the documentation.
+word.  --write puts the lines into the table of the documentation, in place of
+the older lines of the same traffic.
 """
 
 import argparse
+from collections.abc import Sequence
 import csv
 import pathlib
 import sys
@@ -20,6 +22,16 @@ import tempfile
 from tests.full.signals import catalogue
 from tests.full.signals import stage as signals_stage
 from tests.full.signals import web
+
+
+def _write(lines: Sequence[Sequence[str]]) -> None:
+    """Puts lines into the table; lines of new traffic come last."""
+    with catalogue.TABLE.open(newline='') as file:
+        head, *older = csv.reader(file)
+    merged = {(line[0], line[1]): line for line in (*older, *lines)}
+    with catalogue.TABLE.open('w', newline='') as file:
+        csv.writer(file, lineterminator='\n').writerows(
+            [head, *merged.values()])
 
 
 def main() -> int:
@@ -46,9 +58,7 @@ def main() -> int:
                 lines.append((row.name, row.traffic, str(row.truth),
                               row.told, row.verdict))
     if args.write:
-        with catalogue.TABLE.open('w', newline='') as file:
-            csv.writer(file, lineterminator='\n').writerows(
-                [('Server', 'Traffic', 'Truth', 'Monitor', 'Verdict'), *lines])
+        _write(lines)
     print(f'{len(lines)} lines, {wrong} wrong without a word')
     return 1 if wrong else 0
 

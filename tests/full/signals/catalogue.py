@@ -11,6 +11,7 @@ import shutil
 from tests.full.signals import compare
 from tests.full.signals import datagrams
 from tests.full.signals import programs
+from tests.full.signals import sip
 from tests.full.signals import stage as signals_stage
 from tests.full.signals import stores
 from tests.full.signals import web
@@ -52,11 +53,14 @@ SERVERS = {
     'python': Server(programs.of_python),
     'node': Server(programs.of_node, commands=('node',)),
     'go': Server(programs.of_go, ('nginx-light',), ('go',)),
+    'java': Server(programs.of_java, commands=('java', 'javac')),
     'io_uring': Server(programs.of_io_uring, ('liburing-dev',), ('cc',)),
     'grpc': Server(programs.of_grpc, ('python3-grpcio',)),
     'dnsmasq': Server(datagrams.of_dnsmasq, ('dnsmasq-base', 'dnsperf'),
                       is_tcp=False),
-    'sipp': Server(datagrams.of_sipp, ('sip-tester',), is_tcp=False)}
+    'sipp': Server(datagrams.of_sipp, ('sip-tester',), is_tcp=False),
+    'kamailio': Server(sip.of_kamailio, ('kamailio',)),
+    'calls': Server(sip.of_calls, ('sip-tester',))}
 
 
 def packages(names: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@
 import glob
 import os
 import pathlib
+import shutil
 import subprocess
 
 
@@ -35,12 +36,16 @@ class Packages:
     def path(self, name: str) -> str:
         """Returns the path of a file or program, by the end of its path.
 
+        Packages that are installed are not unpacked again.
+
         :raises LookupError: when no package has it
         """
         for folder in ('usr/sbin', 'usr/bin', 'usr/lib/*', '*/*/*/*/*',
                        '*/*/*/*'):
             for found in glob.glob(f'{self._root}/{folder}/{name}'):
                 return found
+        if installed := shutil.which(name):
+            return installed
         raise LookupError(name)
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Small servers in C, Go, JavaScript and Python."""
+"""Small servers in C, Go, Java, JavaScript and Python."""
 
 from collections.abc import Iterator
 import contextlib
@@ -125,6 +125,19 @@ def of_node(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
         size = stage.answer_to(port, web.GET)
         yield stage.watched('node', 'http', lambda: stage.generate(
             port, web.GET, size, count))
+
+
+def of_java(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    """Yields a line."""
+    source = pathlib.Path(__file__).with_name('Server.java')
+    subprocess.run(['javac', '-d', stage.folder, source], check=True)
+    with _running(stage, 'java', '-cp', str(stage.folder), 'Server',
+                  '{port}') as port:
+        size = stage.answer_to(port, web.GET)
+        # The first requests are slow, because the JVM compiles.
+        yield stage.watched('Java', 'com.sun.net.httpserver',
+                            lambda: stage.generate(
+                                port, web.GET, size, count // 2, 300))
 
 
 def of_io_uring(stage: signals_stage.Stage, count: int

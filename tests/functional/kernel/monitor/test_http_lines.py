@@ -30,7 +30,7 @@ static long bpf_loop(u32 count, void *each, void *context, u64 flags)
             return 1;
     return 0;
 }
-#include "http.h"
+#include "protocols.h"
 u32 request(const u8 *line, u8 *path)
 {
     u32 length;
@@ -42,7 +42,9 @@ u32 request(const u8 *line, u8 *path)
 }
 u32 ended(const u8 *line, u32 filled) { return has_ended(line, filled); }
 u32 status(const u8 *line) { return status_of(line); }
+u32 speech(const u8 *head) { return speech_of(head); }
 '''
+_OTHER, _HTTP, _UNCLEAR = 1, 2, 3
 _METHOD = re.compile(rb'(' + '|'.join(http.METHODS).encode() + rb') ')
 LINES = st.one_of(
     st.binary(max_size=64),
@@ -107,3 +109,19 @@ class LinesTest(unittest.TestCase):
                              re.DOTALL)
         self.assertEqual(int(match[1]) if match else 0,
                          self.lines.status(line))
+
+    def test_sip_is_not_read(self):
+        """Requests of SIP have no answer or several, in both directions."""
+        for line, speech in (
+                (b'INVITE sip:a@x SIP/2.0', _UNCLEAR),
+                (b'OPTIONS sip:a@x SIP/2.0', _UNCLEAR),
+                (b'ACK sips:a@x SIP/2.0', _UNCLEAR),
+                (b'SUBSCRIBE sip:a@x SIP/2.0', _UNCLEAR),
+                (b'BYE tel:+1 SIP/2.0', _UNCLEAR),
+                (b'SIP/2.0 180 Ringing', _UNCLEAR),
+                (b'OPTIONS * HTTP/1.1', _HTTP),
+                (b'GET sip: HTTP/1.1', _HTTP),
+                (b'get sip\r\n', _OTHER)):
+            self.assertEqual(speech,
+                             self.lines.speech(line[:16].ljust(128, b'\0')),
+                             line)

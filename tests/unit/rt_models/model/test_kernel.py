@@ -31,7 +31,22 @@ class LateTest(base.BaseTestCase):
         self.assertEqual(400, kernel.CBS.late_us(1600, 2000))
         self.assertEqual(0, kernel.CBS.late_us(2000, 2000))
         self.assertEqual(400 + 16_000, DEADLINE.late_us(1600, 2000))
-        self.assertEqual(3000 * (2 + 4 / 7), GROUPS.late_us(7000, 10_000))
+        self.assertEqual(3000 * (1 + 4 / 7), GROUPS.late_us(7000, 10_000))
+        self.assertEqual(16_000 * 2 + 12_000, GROUPS.late_us(4000, 20_000))
+
+    def test_the_wait_for_others_is_what_admission_allows(self):
+        """Nobody may run before a server that has less than a tick left."""
+        rule = GROUPS.fixed_priorities
+        first = rt_reservation.Reservation(
+            rt_reservation.MIN_RUNTIME_US, 10_000)
+        for runtime_us, admitted in ((1990, True), (1999, False)):
+            one = rt_reservation.Reservation(runtime_us, 10_000)
+            self.assertEqual(admitted, rule.response_us(one, [first])
+                             is not None)
+            alone_us = (10_000 - runtime_us) * (1 + 4000 / runtime_us)
+            self.assertAlmostEqual(
+                6000 - runtime_us if admitted else 0,
+                GROUPS.late_us(runtime_us, 10_000) - alone_us)
 
     @ddt.data((kernel.CBS, company.Kernel('cbs')),
               (DEADLINE, company.Kernel('sched_deadline', 4000)),
