@@ -12,7 +12,6 @@ import os
 import random
 
 from paper.probe import stage as rt_stage
-from tests.full.probe import guest
 from tests.full.probe import places
 
 #: Each run has a name of its own, because a kill may leave a group for a
@@ -156,18 +155,10 @@ def musl(rng: random.Random) -> contextlib.AbstractContextManager[
     return podman(rng, os.environ['NOVA_RT_MUSL_PYTHON'])
 
 
-def deadline_guest(rng: random.Random
-                   ) -> contextlib.AbstractContextManager[places.Place]:
-    """A guest of KVM whose vCPU is a SCHED_DEADLINE thread."""
-    return guest.place(rng, _name('guest'))
-
-
 CELLS: dict[str, Cell] = {
     'container without a limit': unlimited, 'quota': limited,
     'nested': nested, 'split hierarchies': split,
     'real-time group': real_time, 'SCHED_DEADLINE': deadline,
     'podman': podman}
-if os.environ.get(guest.DISK):
-    CELLS['KVM guest, SCHED_DEADLINE'] = deadline_guest
 if os.environ.get('NOVA_RT_MUSL_PYTHON'):
     CELLS['podman, musl'] = musl

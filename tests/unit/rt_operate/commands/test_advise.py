@@ -61,7 +61,8 @@ class AdviseTest(commands.CommandTest):
             self.assertRegex(out, r'p99 is (39|40)\.\d+ ms \(measured\), so '
                              r'the target is missed now')
             self.assertRegex(
-                out, r'Advice beside any servers: .* p99 is then at most 1\d\.\d+ ms, whatever')
+                out, r'Advice beside any servers: .* p99 is then at most '
+                r'1\d\.\d+ ms, whatever')
             self.assertRegex(
                 out, r'Advice beside one busy server: .* p99 then meets the')
             self.assertRegex(out, r'openstack flavor create rt-\d+-\d+ ')
