@@ -45,6 +45,15 @@ class KillTest(test_soft.Stock, kill_matrix.KillTests, operations.TestCase):
         self.matrix(kill_matrix.Operation(
             'change', lambda: self.boot_here(self.small), _reserve))
 
+    @proof.proves(
+        'Change a soft reservation, nova-compute is killed, at each step',
+        'After the restart and one audit, no pCPU is over-committed, and each '
+        'server has at least its reservation.')
+    def test_change_of_a_soft_reservation(self) -> None:
+        self.matrix(kill_matrix.Operation(
+            'change itself', lambda: self.boot_here(self.soft(100)),
+            _reserve))
+
 
 def _reserve(server: operations.Server) -> None:
     """Changes a server; nova-compute may be killed before it answers."""
