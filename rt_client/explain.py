@@ -15,6 +15,7 @@ from osc_lib import exceptions
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from rt_client import base
 from rt_client import cloud as rt_cloud
 from rt_client import columns
@@ -90,8 +91,8 @@ def _find_wish(server: Mapping[str, Any]
         return None, [str(error)]
     if wish is None:
         return None, ['The server asks for no reservation.']
-    return wish, [f'The server asks for {wish.reservation} on each of '
-                  f'{wish.vcpus} vCPUs.']
+    return wish, [f'The server asks for {wish.reservation} on '
+                  f'{words.each(wish.vcpus, "vCPU")}.']
 
 
 def _fault(server: Mapping[str, Any]) -> list[str]:

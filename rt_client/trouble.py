@@ -4,8 +4,8 @@
 
 from collections.abc import Iterator
 
-from nova_rt.rules import cpulist
 from nova_rt.rules import hostmap
+from nova_rt.rules import words
 
 
 def sentences(published: hostmap.HostMap | None,
@@ -30,8 +30,8 @@ def sentences(published: hostmap.HostMap | None,
     state = published.state
     over = [cpu for cpu in state.cpus if state.free(cpu) < 0]
     if over:
-        yield (f'more is claimed than the cap allows on pCPUs '
-               f'{cpulist.format_ids(over)}')
+        yield (f'more is claimed than the cap allows on '
+               f'{words.ids(over)}')
     for stranger in published.strangers:
         yield (f'{stranger} holds {stranger.holds}, but Nova has no such '
                f'server here')

@@ -14,6 +14,7 @@ from nova_rt.rules import room
 from nova_rt.rules import smt
 from nova_rt.rules import soft
 from nova_rt.rules import topology
+from nova_rt.rules import words
 
 #: What the answers do not count, for a server with a NUMA topology.
 CELLS = ('NUMA cells, huge pages and devices are not counted here, so that '
@@ -107,8 +108,9 @@ def _no_room(state: cpus.CpuBandwidth, wish: Wish) -> str:
     if cpus.is_late(state, wish.vcpus, wish.reservation):
         return cpus.LATE
     if wish.vcpus > len(state.cpus):
-        return (f'the server reserves for {wish.vcpus} vCPUs, the host has '
-                f'{len(state.cpus)} pCPUs for reservations')
+        return (f'the server reserves for {words.count(wish.vcpus, "vCPU")}, '
+                f'the host has {words.count(len(state.cpus), "pCPU")} for '
+                f'reservations')
     if state.replicated:
         return room.sold(state)
     best = reservation.decimal(max(0, *map(state.free, state.cpus)))

@@ -17,6 +17,7 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import cpus
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
+from nova_rt.rules import words
 
 #: Resource classes of the compute's root provider in Placement, in ppm of one
 #: pCPU: the sum over the vCPUs of a server, and the share of one vCPU.  The
@@ -91,8 +92,8 @@ class Stranger:
     def holds(self) -> str:
         """The reservations that the guest holds, as a text."""
         return ' and '.join(
-            f'{share} on pCPU{"s" * (len(ids) > 1)} '
-            f'{cpulist.format_ids(sorted(ids))}' for ids, share in self.shares)
+            f'{share} on {words.ids(sorted(ids))}'
+            for ids, share in self.shares)
 
 
 @dataclasses.dataclass(frozen=True)

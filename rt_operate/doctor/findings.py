@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 import dataclasses
 import enum
 
-from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 
 _SHOWN = 3
 
@@ -69,11 +69,6 @@ def first_few(items: Sequence[object]) -> str:
     return f'{shown} and {rest} more' if rest > 0 else shown
 
 
-def count(number: int, one: str, many: str = '') -> str:
-    """Returns a number with its noun: ``1 group``, ``2 groups``."""
-    return f'{number} {one if number == 1 else many or one + "s"}'
-
-
 def share(ppm: int) -> str:
     """Returns a share as a decimal, and in ppm."""
     return f'{reservation.decimal(ppm)} ({ppm} ppm)'
@@ -87,7 +82,7 @@ def shares(lanes: Sequence[int], ids: Sequence[int]) -> str:
     if len(set(lanes)) == 1:
         return share(lanes[0])
     return ', '.join(
-        f'{share(ppm)} on pCPUs ' + cpulist.format_ids(
+        f'{share(ppm)} on ' + words.ids(
             [cpu for cpu, own in zip(ids, lanes, strict=True) if own == ppm])
         for ppm in sorted(set(lanes), reverse=True) if ppm)
 

@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 from nova_rt.cli import formats
+from nova_rt.rules import words
 from nova_rt import version
 from rt_operate.doctor import findings
 
@@ -34,8 +35,8 @@ def text(results: Sequence[findings.Finding], width: int) -> str:
                 lines += _entry(finding, column, max(width, 2 * _INDENT))
             lines.append('')
     counts = _count(results)
-    problems = findings.count(counts[findings.Level.PROBLEM], 'problem')
-    warnings = findings.count(counts[findings.Level.WARNING], 'warning')
+    problems = words.count(counts[findings.Level.PROBLEM], 'problem')
+    warnings = words.count(counts[findings.Level.WARNING], 'warning')
     return '\n'.join([*lines, f'{problems}, {warnings}, '
                               f'{counts[findings.Level.OK]} OK'])
 

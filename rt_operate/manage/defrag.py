@@ -20,6 +20,7 @@ from nova_rt.rules import exception
 from nova_rt.rules.packing import arrangement
 from nova_rt.rules.packing import planner
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import layouts
 from rt_operate.manage import remote
 
@@ -131,8 +132,9 @@ def largest(host: Host, vcpus: int, period_us: int, max_moves: int
         else:
             best, low = outcome, middle
     if best is None:
-        raise _cannot(host.name, f'a share of 0.01 for each of {vcpus} vCPUs '
-                      f'does not fit, whichever vCPUs move')
+        raise _cannot(host.name, f'a share of 0.01 for '
+                      f'{words.each(vcpus, "vCPU")} does not fit, whichever '
+                      f'vCPUs move')
     return best
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 from nova_rt.cli import formats
+from nova_rt.rules import words
 from nova_rt import version
 from rt_operate.manage.read import load
 from rt_operate.manage import snapshot
@@ -128,21 +129,19 @@ def sentences(result: Report) -> list[str]:
 
 def _counts(result: Report) -> str:
     kernels = ', '.join(result.kernels) or 'no host'
-    parts = [_some(len(result.view.hosts), 'host'),
-             _some(len(result.servers), 'server') + ' with a reservation',
-             _some(len(result.differences), 'difference'),
+    parts = [words.count(len(result.view.hosts), 'host'),
+             f'{words.count(len(result.servers), "server")} with a '
+             f'reservation',
+             words.count(len(result.differences), 'difference'),
              f'kernel of {kernels} compared']
     if result.suspects:
-        parts.append(_some(len(result.suspects), 'flavor') + ' to look at')
-    if result.moving:
         parts.append(
-            _some(len(result.moving), 'server') + ' left out because Nova is '
-            'working on ' + ('it' if len(result.moving) == 1 else 'them'))
+            f'{words.count(len(result.suspects), "flavor")} to look at')
+    if result.moving:
+        them = words.noun(len(result.moving), 'it', 'them')
+        parts.append(f'{words.count(len(result.moving), "server")} left out '
+                     f'because Nova is working on {them}')
     return ', '.join(parts) + '.'
-
-
-def _some(count: int, noun: str) -> str:
-    return f'{count} {noun}{"" if count == 1 else "s"}'
 
 
 def as_json(result: Report) -> str:

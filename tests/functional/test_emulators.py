@@ -65,8 +65,8 @@ class ChosenTest(TestCase):
         self.assert_invariants()
 
     def test_a_wrong_list_keeps_nova_compute_from_starting(self) -> None:
-        for spec, words in (('2-3', 'reservations may use the CPUs 2'),
-                            ('9', 'not online')):
+        for spec, words in (('2-3', 'reservations may use CPU 2'),
+                            ('9', 'CPU 9, not online')):
             self.configure(emulator_cpus=spec)
             error = self.assertRaises(
                 exception.InvalidConfiguration,

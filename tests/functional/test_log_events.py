@@ -95,7 +95,7 @@ class LogEventsTest(operations.TestCase):
         for words in (
                 'nova-compute = ', 'nova-scheduler = ',
                 f'{server["id"]}, move 0 = 30000 us every 100000 us (share '
-                f'0.300) on pCPUs [', ' = 0.300 of 0.950',
+                f'0.300) on pCPU', ' = 0.300 of 0.950',
                 'differences of the last audit = 0',
                 f'rt.applied request_id={self.requests(server)["create"]} '):
             self.assertIn(words, found)

@@ -154,7 +154,7 @@ class Demo:
         cpus = {server.claim.cpus for server in host.servers(self.cloud)
                 if server.claim and server.name in names}
         if len(cpus) != 1:
-            self.report.problem(f'{", ".join(names)} are on pCPUs {cpus}')
+            self.report.problem(f'{", ".join(names)} are on the pCPUs {cpus}')
 
     def bad(self, command: str) -> None:
         """Runs a command that must be refused with a sentence."""

@@ -22,6 +22,7 @@ from nova_rt.machine.kernel import rt_max
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tree
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 
 LOCAL = 'cpu.rt.max.effective.local'
 EFFECTIVE = 'cpuset.cpus.effective'
@@ -100,8 +101,8 @@ class RtMaxCpuset(rt_max.RtMax):
         if wanted and wanted != pinned and not (
                 self._is_top(path) and wanted > pinned):
             raise OSError(
-                f'the group is pinned to the CPUs '
-                f'{cpulist.format_ids(sorted(pinned))} instead of '
+                f'the group is pinned to '
+                f'{words.ids(sorted(pinned), "CPU")} instead of '
                 f'{cpulist.format_ids(sorted(wanted))}')
         file = rt_max.Max(self._fs, path)
         value = rt_max.Value(max(state.runtimes), state.period_us)

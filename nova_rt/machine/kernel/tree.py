@@ -30,6 +30,7 @@ from nova_rt.machine.kernel import throttle
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 
 #: The period of parents.  No order of writes can change the period of a group
 #: with children safely.  With this period the runtime in us equals the
@@ -358,7 +359,7 @@ class TreeInterface(base.KernelInterface):
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
                 self._cpus):
-            rule = f'the CPUs of the host are {cpulist.format_ids(self._cpus)}'
+            rule = f'the host has only {words.ids(self._cpus, "CPU")}'
         if rule:
             raise exception.KernelError(
                 interface=self.name, group=group,

@@ -11,13 +11,13 @@ from nova.virt import hardware
 from nova_rt.machine.host import guests
 from nova_rt.machine.host import siblings
 from nova_rt.machine.kernel import base
-from nova_rt.rules import cpulist
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.rules import room
 from nova_rt.rules import schedulability
+from nova_rt.rules import words
 from nova_rt.services.compute import policy
 from nova_rt.services import conf as rt_conf
 from nova_rt import version
@@ -114,11 +114,13 @@ class HostCapacity:
         kinds = ('for hard and soft reservations'
                  if hostmap.SOFT in self.takes else
                  'for hard reservations only')
-        scope = 'in all, on' if self.empty.replicated else 'of each of'
+        alone = len(self.empty.cpus) == 1
+        scope = ('of' if alone else 'in all, on the' if self.empty.replicated
+                 else 'of each of the')
         others = (f', in addition to other groups with bandwidth: '
                   f'{", ".join(self.others)}' if self.others else '')
-        return (f'{self.empty.cap} ppm {scope} the pCPUs '
-                f'{cpulist.format_ids(self.empty.cpus)}{cores}, '
+        return (f'{self.empty.cap} ppm {scope} '
+                f'{words.ids(self.empty.cpus)}{cores}, '
                 f'{kinds}{tick}{interrupts}{others}')
 
     @property
@@ -271,8 +273,10 @@ def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
     if outside:
         raise exception.InvalidConfiguration(
             option='rt_cpus', value=spec,
-            rule=f'CPUs {outside} are not among the online CPUs that Nova '
-                 f'shares between servers ([compute] cpu_shared_set)')
+            rule=f'{words.ids(outside, "CPU")} '
+                 f'{words.noun(len(outside), "is", "are")} not among the '
+                 f'online CPUs that Nova shares between servers ([compute] '
+                 f'cpu_shared_set)')
     return tuple(sorted(ids))
 
 

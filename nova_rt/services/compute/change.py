@@ -31,6 +31,7 @@ from nova_rt.rules import cpus as rt_cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import lock
@@ -82,9 +83,9 @@ def exchange(rt: Any, context: Any, instance: Any, old: claims.RTClaim,
         undo.pop_all()
     rt.rt_replace(old, new)
     spare.level(rt)
-    LOG.info('Changed the CPU reservation from %s on pCPUs %s to %s on pCPUs '
-             '%s.', old.reservation, list(old.cpus), new.reservation,
-             list(new.cpus), instance=instance)
+    LOG.info('Changed the CPU reservation from %s on %s to %s on %s.',
+             old.reservation, words.ids(old.cpus), new.reservation,
+             words.ids(new.cpus), instance=instance)
     events.changed(old, new)
     with _later('Placement', instance):
         _set_amounts(rt, context, new.instance_uuid, _amounts(new))

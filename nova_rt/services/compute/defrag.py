@@ -18,6 +18,7 @@ from nova_rt.rules import cpus
 from nova_rt.rules.packing import arrangement
 from nova_rt.rules.packing import planner
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import moving
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
@@ -64,8 +65,8 @@ def _makes_room(rt: Any, state: cpus.CpuBandwidth, count: int,
     plan = planner.plan(
         state, {uuid: placed for uuid, (_, placed) in servers.items()},
         count, wanted, CONF.nova_rt.defrag_max_moves, _STEPS)
-    LOG.info('%s on %s vCPU(s) does not fit on this host; %s.', wanted, count,
-             _sentence(plan))
+    LOG.info('%s on %s does not fit on this host; %s.', wanted,
+             words.count(count, 'vCPU'), _sentence(plan))
     if mode != 'apply' or plan.moves is None:
         return False
     return all(_is_made(rt, context, servers[move.claim][0], move)
@@ -74,8 +75,8 @@ def _makes_room(rt: Any, state: cpus.CpuBandwidth, count: int,
 
 def _sentence(plan: planner.Plan) -> str:
     if plan.moves is None:
-        return (f'no plan of at most {CONF.nova_rt.defrag_max_moves} moves '
-                f'makes room')
+        most = words.count(CONF.nova_rt.defrag_max_moves, 'move')
+        return f'no plan of at most {most} makes room'
     return 'these moves make room: ' + ', '.join(
         f'server {move.claim} from pCPU {move.source} to {move.target}'
         for move in plan.moves)

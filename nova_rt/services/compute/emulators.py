@@ -7,8 +7,8 @@ import dataclasses
 
 from nova.virt import hardware
 
-from nova_rt.rules import cpulist
 from nova_rt.rules import exception
+from nova_rt.rules import words
 
 _OPTION = 'emulator_cpus'
 
@@ -62,18 +62,18 @@ def _broken(ids: frozenset[int], host: HostCPUs) -> Iterator[str]:
     if not ids:
         yield 'it names no CPU; name one or remove the option'
     if offline := ids.difference(host.online):
-        yield f'the CPUs {_list(offline)} are not online'
+        yield f'it names {_list(offline)}, not online'
     if reserved := ids.intersection(host.reserved):
-        yield (f'reservations may use the CPUs {_list(reserved)}; leave them '
-               f'out of emulator_cpus, or out of rt_cpus')
+        yield (f'reservations may use {_list(reserved)}; leave '
+               f'{_list(reserved)} out of emulator_cpus, or out of rt_cpus')
     if dedicated := ids.intersection(host.dedicated):
-        yield (f'Nova dedicates the CPUs {_list(dedicated)} to servers '
-               f'([compute] cpu_dedicated_set); leave them out of '
+        yield (f'Nova dedicates {_list(dedicated)} to servers ([compute] '
+               f'cpu_dedicated_set); leave {_list(dedicated)} out of '
                f'emulator_cpus')
 
 
 def _list(ids: Collection[int]) -> str:
-    return cpulist.format_ids(sorted(ids))
+    return words.ids(sorted(ids), 'CPU')
 
 
 def _invalid(spec: str, rule: str) -> exception.InvalidConfiguration:

@@ -11,6 +11,7 @@ from typing import Any
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 
 
@@ -45,7 +46,7 @@ def _claimed(rt: Any) -> dict[str, Any]:
 
 def _claims(host_claims: list[claims.RTClaim]) -> Mapping[str, str] | str:
     return {f'{claim.instance_uuid}, move {claim.move}':
-            f'{claim.reservation} on pCPUs {list(claim.cpus)}'
+            f'{claim.reservation} on {words.ids(claim.cpus)}'
             + f', in the kernel {claim.in_kernel}' * (claim.divisor > 1)
             for claim in host_claims} or 'none'
 

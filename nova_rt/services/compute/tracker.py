@@ -20,6 +20,7 @@ from oslo_utils import excutils
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import words
 from nova_rt.services.compute import adoption
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import choosing
@@ -200,8 +201,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             raise
         finally:
             self._rt_pending = None
-        LOG.info('Claimed pCPUs %s for %s (in the kernel %s).',
-                 list(claim.cpus), claim.reservation, claim.in_kernel,
+        LOG.info('Claimed %s for %s (in the kernel %s).',
+                 words.ids(claim.cpus), claim.reservation, claim.in_kernel,
                  instance=instance)
         events.admitted(claim)
 
@@ -355,8 +356,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 and instance.uuid in self.tracked_instances):
             instance.save()
             LOG.warning('The move of the server was not completed; the '
-                        'server holds the pCPUs %s that were claimed here.',
-                        list(ours.cpus), instance=instance)
+                        'server holds %s, claimed here.',
+                        words.ids(ours.cpus), instance=instance)
         instance.obj_reset_changes(adoption.ATTRIBUTES)
 
     def rt_adopt(self, instance: Any) -> claims.RTClaim | None:

@@ -24,6 +24,7 @@ from oslo_log import log as logging
 from nova_rt.rules import hostmap
 from nova_rt.rules import report as rt_report
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services import events
 from nova_rt.services.scheduler import refusal
 
@@ -113,13 +114,13 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
     cause = refusal.does_not_fit(wish.reservation, wish.vcpus)
     reason = refusal.reason(wish.spec, wish.reservation, wish.vcpus)
     if able:
-        hosts = '1 host has' if len(able) == 1 else f'{len(able)} hosts have'
-        cause = (f'{hosts} room for {wish.reservation} on '
-                 f'{refusal.pcpus(wish.vcpus)}, but not for everything else '
-                 f'that the server asks for')
-        reason = (f'no host has room for {wish.reservation} on '
-                  f'{refusal.pcpus(wish.vcpus)} together with everything '
-                  f'else that the flavor and the request ask for')
+        hosts = words.count(len(able), 'host has', 'hosts have')
+        room = (f'room for {wish.reservation} on '
+                f'{words.count(wish.vcpus, "pCPU")}')
+        cause = (f'{hosts} {room}, but not for everything else that the '
+                 f'server asks for')
+        reason = (f'no host has {room} together with everything else that '
+                  f'the flavor and the request ask for')
     free = (', '.join(f'{amount} of {name}' for name, amount
                       in resources.merged_resources().items())
             if able else _largest(client, context))

@@ -8,6 +8,7 @@ Messages to a tenant name neither hosts nor free amounts.
 from typing import Any
 
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 
 
 def does_not_fit(wanted: reservation.Reservation, vcpus: int) -> str:
@@ -15,7 +16,7 @@ def does_not_fit(wanted: reservation.Reservation, vcpus: int) -> str:
 
     :param vcpus: the number of vCPUs with the reservation
     """
-    return f'{wanted} does not fit on {pcpus(vcpus)} of any host'
+    return f'{wanted} does not fit on {words.count(vcpus, "pCPU")} of any host'
 
 
 def reason(spec: Any, wanted: reservation.Reservation, vcpus: int) -> str:
@@ -24,8 +25,3 @@ def reason(spec: Any, wanted: reservation.Reservation, vcpus: int) -> str:
                if reservation.MASK_KEY in spec.flavor.extra_specs else '')
     return (f'{does_not_fit(wanted, vcpus)}; choose a flavor with a smaller '
             f'share (runtime / period) or fewer vCPUs{without}')
-
-
-def pcpus(count: int) -> str:
-    """Returns a number of pCPUs with the right noun."""
-    return f'{count} pCPU{"s" * (count != 1)}'

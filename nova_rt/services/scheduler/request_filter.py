@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import report
+from nova_rt.rules import words
 from nova_rt.services import events
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import inplace
@@ -63,8 +64,8 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         f'resources:{name}': str(amount)
         for name, amount in amounts.items()} | dict.fromkeys(
             (f'trait:{name}' for name in traits), 'required')
-    LOG.info('The server asks for %s on each of %d vCPUs: hosts need %s and '
-             'the trait %s.', wanted, split.reserved,
+    LOG.info('The server asks for %s on %s: hosts need %s and the trait %s.',
+             wanted, words.each(split.reserved, 'vCPU'),
              ', '.join(f'{amount} free {name}'
                        for name, amount in amounts.items()),
              ' and the trait '.join(traits), instance_uuid=spec.instance_uuid)

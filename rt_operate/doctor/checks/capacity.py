@@ -10,6 +10,7 @@ from nova_rt.machine.host import timers
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import groups as kernel_groups
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from rt_operate.doctor.checks import config
 from rt_operate.doctor.checks import deadline
 from rt_operate.doctor.checks import interrupts
@@ -71,7 +72,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
         if is_per_pcpu(view):
             pcpus = len(config.chosen(view))
             scope = (f'on each pCPU, {reservation.decimal(ppm * pcpus)} of '
-                     f'{findings.count(pcpus, "pCPU")} in all')
+                     f'{words.count(pcpus, "pCPU")} in all')
         yield findings.ok(
             name, f'{findings.share(ppm)} may be reserved {scope}'
             f'{_left(view, ppm)}{_below(view)}.')
@@ -133,7 +134,7 @@ def servers(view: doctor_view.View) -> Iterator[findings.Finding]:
     parts = len(view.groups.charged(path))
     yield findings.ok(
         'capacity.servers', f'The group of the servers, {path}, holds '
-        f'{_shares(view, group)}, for {findings.count(parts, "group")} '
+        f'{_shares(view, group)}, for {words.count(parts, "group")} '
         f'below it.')
 
 

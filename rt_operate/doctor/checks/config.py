@@ -8,6 +8,7 @@ import contextlib
 from nova_rt.machine.host import guests
 from nova_rt.machine.host import nodes
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 from rt_operate.doctor.checks import kernel
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
@@ -91,10 +92,9 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
     missing = sorted(ids - set(view.host.online))
     if missing:
         yield findings.problem(
-            'config.rt_cpus', f'[nova_rt] rt_cpus names pCPUs that are not '
-            f'online, {cpulist.format_ids(missing)}: nova-compute will not '
-            f'start.', 'Remove these pCPUs from rt_cpus, or bring them '
-            'online.')
+            'config.rt_cpus', f'[nova_rt] rt_cpus names {words.ids(missing)}, '
+            f'which the host has not online: nova-compute will not start.',
+            f'Take {words.ids(missing)} out of rt_cpus, or online.')
 
 
 def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -125,7 +125,7 @@ def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
     else:
         yield findings.ok(
             'config.spare', f'The emulator, I/O and vhost threads of reserved '
-            f'servers run on the CPUs {cpulist.format_ids(sorted(free))}, '
+            f'servers run on {words.ids(sorted(free), "CPU")}, '
             f'which reservations may not use.')
 
 
@@ -161,11 +161,11 @@ def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
     with contextlib.suppress(ValueError):
         dedicated = parse(view.options.cpu_dedicated_set or '')
     for why, wrong in (
-            ('that are not online', ids.difference(view.host.online)),
+            ('that the host has not online', ids.difference(view.host.online)),
             ('that reservations may use', ids & chosen(view)),
             ('that Nova dedicates to servers', ids & dedicated)):
         if wrong:
-            return f'has the CPUs {cpulist.format_ids(sorted(wrong))} {why}'
+            return f'has {words.ids(sorted(wrong), "CPU")} {why}'
     return ''
 
 
@@ -180,7 +180,7 @@ def _cells_finding(view: doctor_view.View, ids: frozenset[int]
              f'each server and each of its I/O threads with at most {limit:g} '
              f'CPUs')
     text = (f'The emulator, I/O and vhost threads of reserved servers run on '
-            f'the CPUs {cpulist.format_ids(sorted(ids))}, {bound}')
+            f'{words.ids(sorted(ids), "CPU")}, {bound}')
     if not short:
         return findings.ok(name, f'{text}.')
     lists = ' and '.join(cpulist.format_ids(sorted(cell)) for cell in short)

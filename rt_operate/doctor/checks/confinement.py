@@ -8,6 +8,7 @@ import contextlib
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import guests
 from nova_rt.machine.host import proc
+from nova_rt.rules import words
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -65,7 +66,7 @@ def _shares_network(host: host_files.Host, init: proc.Task) -> bool:
 
 
 def _some(containers: list[guests.Guest]) -> str:
-    return (f'{findings.count(len(containers), "container")}, '
+    return (f'{words.count(len(containers), "container")}, '
             f'{findings.first_few(containers)}')
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import guests
 from nova_rt.machine.host import proc
+from nova_rt.rules import words
 from rt_operate.doctor.checks import kernel
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
@@ -45,13 +46,13 @@ def _without(view: doctor_view.View) -> str:
 
 def _finding(name: str, policy: str, stopped: list[str], reserved: int,
              rest: int, without: str) -> findings.Finding:
-    aside = (f'; in {findings.count(rest, "container")} without a budget '
+    aside = (f'; in {words.count(rest, "container")} without a budget '
              f'chrt {without}' if rest else '')
     text = (f'chrt fails in containers with a budget, '
             f'{findings.first_few(stopped)}')
     if not stopped:
         return findings.ok(
-            name, f'chrt works in {findings.count(reserved, "container")} '
+            name, f'chrt works in {words.count(reserved, "container")} '
             f'with a budget{aside}.')
     if policy == 'none':
         return findings.warning(

@@ -8,6 +8,7 @@ import os
 
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.kernel import deadline
+from nova_rt.rules import words
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -105,7 +106,7 @@ def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
             'See the log of nova-compute for the reason why nova-compute '
             'cannot pin these vCPUs.')
     elif vcpus:
-        yield findings.ok(name, f'{findings.count(len(vcpus), "vCPU")} with '
+        yield findings.ok(name, f'{words.count(len(vcpus), "vCPU")} with '
                           f'a reservation: each is pinned to one pCPU.')
 
 

@@ -10,6 +10,7 @@ import re
 
 from nova_rt.machine.host import guests as host_guests
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 from rt_operate.doctor.checks import config
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
@@ -60,7 +61,7 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             _ID, f'The emulator, I/O and vhost threads of '
             f'{findings.first_few([each.name for each in colliding])} may run '
-            f'on the pCPUs {cpulist.format_ids(sorted(shared))}, and get '
+            f'on {words.ids(sorted(shared))}, and get '
             f'there only the time that reservations leave; CPUs used on '
             f'average since the start: {most}.',
             'Name CPUs for these threads in [nova_rt] emulator_cpus, or leave '
@@ -70,8 +71,8 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
     used = frozenset[int]().union(*(each.cpus for each in emulators))
     yield findings.ok(
         _ID, f'The emulator, I/O and vhost threads of '
-        f'{findings.count(len(emulators), "server")} with a reservation run '
-        f'on the CPUs {cpulist.format_ids(sorted(used))}, which reservations '
+        f'{words.count(len(emulators), "server")} with a reservation run '
+        f'on {words.ids(sorted(used), "CPU")}, which reservations '
         f'may not use; CPUs used on average since the start: {most}.')
 
 
@@ -95,7 +96,7 @@ def limit(view: doctor_view.View) -> Iterator[findings.Finding]:
     elif wanted is not None:
         yield findings.ok(
             _LIMIT, f'{text}, and the emulator and I/O threads of '
-            f'{findings.count(len(guests), "server")} have this limit.')
+            f'{words.count(len(guests), "server")} have this limit.')
 
 
 def _matches(limits: set[float | None], wanted: float | None) -> bool:

@@ -8,6 +8,7 @@ All three change how much work a pCPU does in a microsecond.
 from collections.abc import Iterator
 
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -102,9 +103,8 @@ def offline(view: doctor_view.View) -> Iterator[findings.Finding]:
     elif ids:
         # This is not a warning, because SMT is switched off in this way.
         yield findings.ok(
-            'hardware.offline', f'pCPUs {cpulist.format_ids(ids)} are '
-            f'offline; bring them online only while no server has a '
-            f'reservation.')
+            'hardware.offline', f'Offline: {words.ids(ids)}; bring pCPUs '
+            f'online only while no server has a reservation.')
 
 
 def _bound(ids: list[int]) -> findings.Finding:
@@ -115,8 +115,8 @@ def _bound(ids: list[int]) -> findings.Finding:
     name = 'hardware.offline'
     if ids:
         return findings.warning(
-            name, f'pCPUs {cpulist.format_ids(ids)} are offline: this kernel '
-            'keeps the budgets of servers on these pCPUs, and moves a budget '
+            name, f'Offline: {words.ids(ids)}.  This kernel keeps the '
+            'budgets of servers on pCPUs that are offline, and moves a budget '
             'to other pCPUs only when the budget is written again.',
             f'echo 1 > {_CPUS}/cpuN/online, then restart nova-compute.')
     return findings.ok(

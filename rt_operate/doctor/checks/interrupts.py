@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from nova_rt.machine.host import interrupts
 from nova_rt.machine.host import proc
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 from rt_operate.doctor.checks import config
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
@@ -48,17 +49,18 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
     waiting = exposed(view)
     if not waiting:
         yield findings.ok(
-            THREADS, f'Interrupts are threads here.  They stay on the CPUs '
-            f'{cpulist.format_ids(free_cpus)}, off the pCPUs {where} of '
-            f'reservations.')
+            THREADS, f'Interrupts are threads here.  They stay on '
+            f'{words.ids(free_cpus, "CPU")}, off {words.ids(sorted(cpus))} '
+            f'of reservations.')
         return
     names = findings.first_few([f'{interrupt.thread} {interrupt.name}'
                                 for interrupt in waiting])
     yield findings.problem(
         THREADS, 'Interrupts are threads here (PREEMPT_RT or threadirqs), and '
         'every vCPU with a reservation runs before them.  These threads may '
-        f'run on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 '
-        'of a pCPU can delay the thread of an interrupt for some 100 ms.',
+        f'run on {words.ids(sorted(cpus))} of reservations: {names}. A vCPU '
+        'with 0.9 of a pCPU can delay the thread of an interrupt for some '
+        '100 ms.',
         _move(waiting, free_cpus, where) if free_cpus else _leave_one(view))
 
 
@@ -74,8 +76,8 @@ def new(view: doctor_view.View) -> Iterator[findings.Finding]:
                           'pCPUs of reservations.')
         return
     yield findings.problem(
-        name, f'Interrupts of new devices may be handled on the pCPUs '
-        f'{cpulist.format_ids(wrong)} of reservations '
+        name, f'Interrupts of new devices may be handled on '
+        f'{words.ids(wrong)} of reservations '
         f'({interrupts.DEFAULT}).',
         f'echo {interrupts.mask(free_cpus)} > {interrupts.DEFAULT}'
         if free_cpus else _leave_one(view))
@@ -97,8 +99,8 @@ def balancer(view: doctor_view.View) -> Iterator[findings.Finding]:
             continue
         ids = cpulist.format_ids(sorted(cpus))
         yield findings.problem(
-            name, f'{text}, and may move interrupts to the pCPUs {ids} of '
-            f'reservations.',
+            name, f'{text}, and may move interrupts to '
+            f'{words.ids(sorted(cpus))} of reservations.',
             f'Put {_BANNED}={ids} into /etc/default/irqbalance and restart '
             f'irqbalance, or stop it.')
 
@@ -123,8 +125,8 @@ def per_cpu(view: doctor_view.View) -> Iterator[findings.Finding]:
     if ids:
         listed = cpulist.format_ids(ids)
         yield findings.warning(
-            name, f'{text}. They run the RCU callbacks of the pCPUs '
-            f'{listed}, which could run elsewhere.',
+            name, f'{text}. They run the RCU callbacks of '
+            f'{words.ids(ids)}, which could run elsewhere.',
             f'Boot with rcu_nocbs={listed}')
     else:
         yield findings.ok(name, f'{text}; RCU callbacks run elsewhere.')

@@ -8,6 +8,7 @@ import posixpath
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.kernel import survey
+from nova_rt.rules import words
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -59,7 +60,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'{guest} ({"container" if guest.container else "machine"})'
             for guest in view.guests])
         yield findings.ok(
-            name, f'{findings.count(len(view.guests), "guest")} '
+            name, f'{words.count(len(view.guests), "guest")} '
             f'{"runs" if len(view.guests) == 1 else "run"}: {text}.')
 
 

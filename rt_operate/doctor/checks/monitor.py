@@ -8,6 +8,7 @@ Reservations do not depend on the monitor, so every finding is OK.
 from collections.abc import Iterator
 import re
 
+from nova_rt.rules import words
 from rt_monitor import libbpf
 from rt_monitor import objects
 from rt_monitor import sched
@@ -106,7 +107,7 @@ def power(view: doctor_view.View) -> Iterator[findings.Finding]:
     except OSError:
         meters = []
     yield findings.ok('monitor.power', (
-        f'The host has {findings.count(len(meters), "energy meter")} '
+        f'The host has {words.count(len(meters), "energy meter")} '
         f'(RAPL).' if meters else
         'The host has no energy meter (RAPL), so the monitor does not show '
         'the power of servers.'))

@@ -12,6 +12,7 @@ from nova_rt.machine.host import domains
 from nova_rt.machine.host import sched
 from nova_rt.rules import reservation
 from nova_rt.rules import soft
+from nova_rt.rules import words
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
@@ -30,7 +31,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
         for root in domains.running(view.host) if _is_soft(root))
     if shares:
         yield findings.ok(
-            _ID, f'{findings.count(len(shares), "guest")} with a soft '
+            _ID, f'{words.count(len(shares), "guest")} with a soft '
             f'reservation; each vCPU may now use this share of its pCPU: '
             f'{findings.first_few(shares)}.')
 

@@ -8,6 +8,7 @@ import posixpath
 from nova_rt.machine.host import proc
 from nova_rt.machine.kernel import groups as kernel_groups
 from nova_rt.rules import cpulist
+from nova_rt.rules import words
 from rt_operate.doctor.checks import config
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
@@ -78,7 +79,7 @@ def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.ok(
             name, f'No process outside of the servers has a priority of '
             f'{least} (guest_priority) or more, not counting '
-            f'{findings.count(threads, "kernel thread")}.')
+            f'{words.count(threads, "kernel thread")}.')
 
 
 def _competes(view: doctor_view.View, groups: kernel_groups.Groups,

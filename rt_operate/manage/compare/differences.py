@@ -10,8 +10,8 @@ count in the sums.
 from collections.abc import Iterator
 import itertools
 
-from nova_rt.rules import cpulist
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 from rt_operate.manage.compare import budgets
 from rt_operate.manage.compare import pcpus
@@ -76,8 +76,8 @@ def _mistakes(host: snapshot.HostSnapshot, holding: snapshot.Holding
         if not holding.unreadable:
             yield ('claim.missing', 'it asks for a reservation but holds '
                    'no claim',
-                   f'a claim of {wanted} on {holding.reserved} pCPU'
-                   f'{"" if holding.reserved == 1 else "s"}', remedies.MOVE)
+                   f'a claim of {wanted} on '
+                   f'{words.count(holding.reserved, "pCPU")}', remedies.MOVE)
         return
     if len(held_claims) > 1:
         yield ('claim.several', f'it holds {len(held_claims)} claims: '
@@ -101,9 +101,9 @@ def _claim(holding: snapshot.Holding, claim: claims.RTClaim,
                f'{claim.reservation}', str(wanted), remedies.MOVE)
     if (len(claim.places), claim.unreserved) != (
             holding.vcpus, holding.unreserved):
-        yield ('claim.vcpus', f'its claim has the pCPUs '
-               f'{list(claim.cpus)}{_but(claim.unreserved)}',
-               f'{holding.reserved} pCPUs, one for each vCPU'
+        yield ('claim.vcpus', f'its claim has '
+               f'{words.ids(claim.cpus)}{_but(claim.unreserved)}',
+               f'{words.count(holding.reserved, "pCPU")}, one for each vCPU'
                f'{_but(holding.unreserved)}', remedies.MOVE)
     if len(set(claim.cpus)) < len(claim.cpus):
         yield ('claim.cpus', f'its claim has a pCPU twice: '
@@ -112,10 +112,9 @@ def _claim(holding: snapshot.Holding, claim: claims.RTClaim,
 
 
 def _but(unreserved: tuple[int, ...]) -> str:
-    return (f' but vCPU {cpulist.format_ids(unreserved)}' if unreserved
-            else '')
+    return f' but {words.ids(unreserved, "vCPU")}' if unreserved else ''
 
 
 def _describe(holding: snapshot.Holding) -> str:
-    return ', '.join(f'{claim.reservation} on pCPUs {list(claim.cpus)}'
+    return ', '.join(f'{claim.reservation} on {words.ids(claim.cpus)}'
                      for claim in holding.claims)

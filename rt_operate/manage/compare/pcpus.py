@@ -5,6 +5,7 @@
 from collections.abc import Iterator
 
 from nova_rt.rules import cpus
+from nova_rt.rules import words
 from nova_rt.services.compute import claims as rt_claims
 from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
@@ -17,8 +18,7 @@ def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
         if claims:
             yield snapshot.Difference(
                 'map.missing', host.name, '', f'the host publishes no map of '
-                f'its pCPUs but has {len(claims)} '
-                f'{"claim" if len(claims) == 1 else "claims"}',
+                f'its pCPUs but has {words.count(len(claims), "claim")}',
                 'the map of nova-rt in the stats of the compute node',
                 remedies.PLUGIN)
         return

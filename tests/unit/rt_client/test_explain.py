@@ -85,7 +85,7 @@ class ExplainTest(base.TestCase):
     def test_a_flavor_that_hosts_do_not_take(self):
         self.server(runtime_us='40000', period_us='100000', mask='^0')
         rows = self.explain()
-        self.assertIn('on each of 1 vCPUs', rows[0][2])
+        self.assertIn('on 1 vCPU.', rows[0][2])
         self.assertEqual('the host takes no flavor with hw:cpu.rt_mask',
                          rows[1][2])
 

@@ -99,7 +99,7 @@ class DownTest(base.TestCase):
     def test_each_trouble_has_a_line(self):
         self.assertEqual(
             'nova-compute does not answer\n'
-            'more is claimed than the cap allows on pCPUs 0',
+            'more is claimed than the cap allows on pCPU 0',
             self.rows(hosts.ListHosts)[0][-1])
 
 

@@ -17,6 +17,7 @@ from nova_rt.rules import hostmap
 from nova_rt.rules.packing import planner
 from nova_rt.rules import report
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services import announce
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
@@ -161,7 +162,7 @@ def _room_by_host(hosts: list[Any], wanted: reservation.Reservation,
     lines = [f'{host.host} {_room(rt_host_state.map_of(host), wanted, split)}'
              for host in hosts[:10]]
     if len(hosts) > len(lines):
-        lines.append(f'{len(hosts) - len(lines)} more hosts')
+        lines.append(words.count(len(hosts) - len(lines), 'more host'))
     return '; '.join(lines)
 
 
@@ -181,7 +182,7 @@ def _free(state: cpus.CpuBandwidth) -> str:
     if not state.cpus:
         return 'no pCPU for reservations'
     best = max(map(state.free, state.cpus))
-    return (f'{refusal.pcpus(len(state.cpus))}, the emptiest with '
+    return (f'{words.count(len(state.cpus), "pCPU")}, the emptiest with '
             f'{reservation.decimal(max(0, best))} free')
 
 

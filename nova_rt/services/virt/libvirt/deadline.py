@@ -31,6 +31,7 @@ from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import layout
@@ -201,7 +202,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
         if len(guest) != len(claim.places):
             raise vcpus.error(
                 f'of process {pid}', f'the guest has threads for '
-                f'{len(guest)} vCPUs but a claim for {len(claim.places)}; use '
+                f'{words.count(len(guest), "vCPU")} but a claim for '
+                f'{len(claim.places)}; use '
                 f'an accelerator that runs a thread for each vCPU, and '
                 f'resize the server instead of plugging or unplugging vCPUs')
         return guest
@@ -222,14 +224,15 @@ class DeadlineEnforcer(enforcer.Enforcer):
             outside = sorted(shared.difference(domain))
             if outside:
                 raise vcpus.error(
-                    '/', f'guests may run on the CPUs '
-                    f'{cpulist.format_ids(outside)}, which are not in the '
-                    f'root domain {cpulist.format_ids(domain)}; take these '
-                    f'CPUs out of [compute] cpu_shared_set')
+                    '/', f'guests may run on {words.ids(outside, "CPU")} '
+                    f'outside of the root domain '
+                    f'{cpulist.format_ids(domain)}; take '
+                    f'{words.ids(outside, "CPU")} out of [compute] '
+                    f'cpu_shared_set')
         elif shared and shared != set(domain):
             raise vcpus.error(
-                '/', f'guests may run on the CPUs '
-                f'{cpulist.format_ids(sorted(shared))} only, but '
+                '/', f'guests may run on '
+                f'{words.ids(sorted(shared), "CPU")} only, but '
                 f'SCHED_DEADLINE needs all CPUs of the root domain '
                 f'{cpulist.format_ids(domain)}; set [compute] cpu_shared_set '
                 f'to these CPUs, or isolate the other CPUs')

@@ -16,6 +16,7 @@ from nova.virt.libvirt import guest as libvirt_guest
 from oslo_log import log as logging
 from oslo_utils import excutils
 
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 from nova_rt.services import events
 from nova_rt.services.virt.libvirt import holding
@@ -58,8 +59,8 @@ class RTGuest(libvirt_guest.Guest):
                 events.missed(self.uuid, events.ENDED, str(error))
                 self.poweroff()
         took_ms = int((time.monotonic() - started) * 1000)
-        LOG.info('Server %s has %s on pCPUs %s, %d ms after its start.',
-                 self.uuid, claim.reservation, list(claim.cpus), took_ms)
+        LOG.info('Server %s has %s on %s, %d ms after its start.', self.uuid,
+                 claim.reservation, words.ids(claim.cpus), took_ms)
         events.applied(claim, took_ms)
         return result
 

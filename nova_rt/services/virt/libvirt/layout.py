@@ -13,6 +13,7 @@ import re
 
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 
 _EMULATOR = 'emulator'
@@ -61,9 +62,10 @@ class Layout:
         """
         if self.vcpus and len(self.vcpus) != len(claim.places):
             raise LookupError(
-                f'the guest has groups for {len(self.vcpus)} vCPUs but a '
-                f'claim for {len(claim.places)}; use an accelerator that runs '
-                f'a thread for each vCPU')
+                f'the guest has groups for '
+                f'{words.count(len(self.vcpus), "vCPU")} but a claim for '
+                f'{len(claim.places)}; use an accelerator that runs a thread '
+                f'for each vCPU')
         leaves = self.leaves(interface)
         runtime = claim.in_kernel.runtime_us
         period = claim.in_kernel.period_us

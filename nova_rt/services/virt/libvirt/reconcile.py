@@ -13,6 +13,7 @@ import dataclasses
 from oslo_log import log as logging
 
 from nova_rt.rules import exception
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 from nova_rt.services import events
 from nova_rt.services.virt.libvirt import enforcer
@@ -150,8 +151,8 @@ class Reconciler:
             claim = guest.allowed[0]
             self._target.apply(guest.pid, claim)
             LOG.warning('The kernel did not hold the CPU reservation of '
-                        'server %s; applied %s on pCPUs %s.', guest.uuid,
-                        claim.reservation, list(claim.cpus))
+                        'server %s; applied %s on %s.', guest.uuid,
+                        claim.reservation, words.ids(claim.cpus))
             events.corrected(guest.uuid, claim)
             self._corrected += 1
         elif self._target.bandwidth(guest.pid):

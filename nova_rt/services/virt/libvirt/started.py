@@ -16,6 +16,7 @@ from nova.compute import task_states
 from oslo_log import log as logging
 
 from nova_rt.rules import exception
+from nova_rt.rules import words
 from nova_rt.services.compute import claims
 from nova_rt.services import events
 from nova_rt.services.virt.libvirt import reservations
@@ -71,8 +72,8 @@ class Starts:
         pid = self._reservations.pid(uuid)
         if not target.holds(pid, claim):
             target.apply(pid, claim)
-            LOG.info('Server %s has %s on pCPUs %s.', uuid,
-                     claim.reservation, list(claim.cpus))
+            LOG.info('Server %s has %s on %s.', uuid,
+                     claim.reservation, words.ids(claim.cpus))
             events.applied(claim)
 
     def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:

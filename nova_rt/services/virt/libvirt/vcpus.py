@@ -20,6 +20,7 @@ from nova_rt.machine import privsep
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
+from nova_rt.rules import words
 
 #: The seconds that a starving vCPU stays ordinary at least, in each attempt to
 #: revive it before an audit gives up.  The 0-lag time of the vCPU is later
@@ -118,8 +119,8 @@ class Threads:
         if not self.has(vcpu, wanted, cpu):
             raise error(
                 vcpu.group, f'thread {vcpu.thread} reads back '
-                f'{self.policy(vcpu)} on the CPUs {_cpus_of(vcpu.thread)} '
-                f'instead of {wanted} on {cpu}')
+                f'{self.policy(vcpu)} on {_cpus_of(vcpu.thread)} '
+                f'instead of {wanted} on CPU {cpu}')
 
     def as_they_rest(self, guest: Mapping[VCPU, int],
                      wanted: reservation.Reservation) -> Iterator[VCPU]:
@@ -434,8 +435,8 @@ class Threads:
         if mask.issuperset(self._admission.cpus()):
             return ('no permission (EPERM); the privileged process needs '
                     'CAP_SYS_NICE')
-        return (f'thread {thread} may run on the CPUs '
-                f'{cpulist.format_ids(sorted(mask))} only, but SCHED_DEADLINE '
+        return (f'thread {thread} may run on '
+                f'{words.ids(sorted(mask), "CPU")} only, but SCHED_DEADLINE '
                 f'needs all CPUs of the root domain (EPERM); remove the '
                 f'[compute] cpu_shared_set, NUMA topology or cpuset that '
                 f'restricts the thread')
@@ -467,4 +468,4 @@ def is_full(refusal: exception.KernelError) -> bool:
 
 
 def _cpus_of(thread: int) -> str:
-    return cpulist.format_ids(sorted(os.sched_getaffinity(thread)))
+    return words.ids(sorted(os.sched_getaffinity(thread)), 'CPU')

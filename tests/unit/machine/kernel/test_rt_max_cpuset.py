@@ -57,7 +57,7 @@ class WithoutCpusetsTest(CpusetTest):
     def test_some_cpus_are_refused_with_the_reason(self) -> None:
         with self.assertRaisesRegex(
                 exception.KernelError,
-                'pinned to the CPUs 0-3 instead of 1[.]$'):
+                'pinned to CPUs 0-3 instead of 1[.]$'):
             self.reserve(base.LEAF, 1)
         self.assertEqual({}, self.kernel.granted())
 

@@ -84,16 +84,12 @@ class WordsTest(unittest.TestCase):
         self.assertEqual('1, 2, 3 and 2 more',
                          findings.first_few([*range(1, 6)]))
 
-    def test_count(self):
-        self.assertEqual('1 group', findings.count(1, 'group'))
-        self.assertEqual('0 groups', findings.count(0, 'group'))
-
     def test_shares(self):
         self.assertEqual('0.300 (300000 ppm)', findings.share(300_000))
         self.assertEqual('0.300 (300000 ppm)',
                          findings.shares((300_000,), (0, 1)))
         self.assertEqual(
-            '0.300 (300000 ppm) on pCPUs 0,2, 0.100 (100000 ppm) on pCPUs 3',
+            '0.300 (300000 ppm) on pCPUs 0,2, 0.100 (100000 ppm) on pCPU 3',
             findings.shares((300_000, 0, 300_000, 100_000), (0, 1, 2, 3)))
 
     def test_reason(self):

@@ -33,13 +33,13 @@ class CPUsTest(base.TestCase):
         self.refused('1,^1', 'names no CPU')
 
     def test_offline(self):
-        self.refused('0,9', 'the CPUs 9 are not online')
+        self.refused('0,9', 'CPU 9, not online')
 
     def test_reserved(self):
-        self.refused('1-3', 'reservations may use the CPUs 2-3', 'rt_cpus')
+        self.refused('1-3', 'reservations may use CPUs 2-3; leave', 'rt_cpus')
 
     def test_dedicated(self):
-        self.refused('0,7', 'Nova dedicates the CPUs 7', 'cpu_dedicated_set')
+        self.refused('0,7', 'Nova dedicates CPU 7 to', 'cpu_dedicated_set')
 
     def test_what_is_not_dedicated(self):
         self.assertEqual({*range(6)}, HOST.not_dedicated)

@@ -134,7 +134,7 @@ class ConfigTest(base.DoctorTest):
         for rt_cpus, shared, words in (
                 ('1-127', '', 'cells with the CPUs 16-31 and 32-47 and'),
                 ('0-127,^0,^16,^32,^48,^64,^80,^96,^112', '', ''),
-                ('2-15', '0-15', 'run on the CPUs 0-1,'),
+                ('2-15', '0-15', 'run on CPUs 0-1,'),
                 ('0-15', '0-15', 'cells with the CPUs 0-15 is')):
             view = self.view(
                 base.MAINLINE, files, rt_cpus=rt_cpus, virt_type='kvm',
@@ -166,9 +166,9 @@ class ConfigTest(base.DoctorTest):
         self.assert_ok(self.emulators('0,4', emulator_max_share=0.5), name,
                        'at most 0.5 CPUs')
         self.assert_warns(self.emulators('0'), name, 'CPUs 4-7')
-        for spec, words in (('x', 'is not a list'), ('0,9', 'CPUs 9 that'),
-                            ('0-1', 'CPUs 1 that reservations may use'),
-                            ('4,7', 'CPUs 7 that Nova dedicates')):
+        for spec, words in (('x', 'is not a list'), ('0,9', 'has CPU 9 that'),
+                            ('0-1', 'has CPU 1 that reservations may use'),
+                            ('4,7', 'has CPU 7 that Nova dedicates')):
             self.assert_problem(self.emulators(spec), name, words,
                                 'not start')
         self.assert_warns(self.emulators('0,4', kernel_interface='hcbs'),

@@ -41,14 +41,14 @@ class EmulatorsTest(base.DoctorTest):
                 'rt_cpus': '1', 'kernel_interface': deadline.NAME, **options})
 
     def test_off_reserved_pcpus(self):
-        self.assert_ok(self.look(), _NAME, '1 server', 'CPUs 0, which',
+        self.assert_ok(self.look(), _NAME, '1 server', 'on CPU 0, which',
                        'qemu-1-a.libvirt-qemu (0.300 CPUs)')
 
     def test_on_reserved_pcpus(self):
         for options in ({'io': '0-1'}, {'emulator': '1'}):
             self.assert_warns(self.look(**options), _NAME,
                               'of qemu-1-a.libvirt-qemu may',
-                              'pCPUs 1, and get there', '(0.300 CPUs)',
+                              'on pCPU 1, and get there', '(0.300 CPUs)',
                               'emulator_cpus')
 
     def test_only_with_a_reservation(self):

@@ -62,7 +62,7 @@ class HardwareTest(base.DoctorTest):
         self.assert_ok(self.examine(kernels.F5), name, 'Keep all pCPUs online')
         self.assert_warns(
             self.examine(kernels.F5, {f'{_CPU}/present': '0-3'}), name,
-            'pCPUs 2-3 are offline', 'restart nova-compute')
+            'Offline: pCPUs 2-3.', 'restart nova-compute')
 
     def test_garbage(self):
         found = self.examine(base.F1, {f'{_CPU}/online': '0-x'})

@@ -53,7 +53,7 @@ class InterruptsTest(base.DoctorTest):
         found = self.look(interrupt(24, '0-1', '0', '0'),
                           interrupt(25, '1'), interrupt(26, '0'))
         self.assert_problem(
-            found, interrupts.THREADS, 'pCPUs 1 of',
+            found, interrupts.THREADS, 'pCPU 1 of',
             '240 irq/24-disk, 250 irq/25-disk.', 'for n in 24 25; do echo 0 '
             '> /proc/irq/$n/smp_affinity_list; done',
             'for n in 240 250; do taskset -cp 0 $n; done')
@@ -61,7 +61,7 @@ class InterruptsTest(base.DoctorTest):
 
     def test_advice_is_followed(self):
         found = self.look(interrupt(24, '0'), interrupt(25, '1', '0', '1'))
-        self.assert_ok(found, interrupts.THREADS, 'stay on the CPUs 0, off')
+        self.assert_ok(found, interrupts.THREADS, 'stay on CPU 0, off')
         self.assert_ok(found, 'interrupts.default')
         self.assertNotIn('wait', found['capacity.offered'].text)
         self.assertNotIn('interrupts.balancer', found)
@@ -98,7 +98,7 @@ class InterruptsTest(base.DoctorTest):
     def test_new_devices(self):
         path = '/proc/irq/default_smp_affinity'
         self.assert_problem(self.look({path: '3'}), 'interrupts.default',
-                            'pCPUs 1 of', f'echo 1 > {path}')
+                            'pCPU 1 of', f'echo 1 > {path}')
         self.assert_problem(self.look({path: '3'}, rt_cpus=None),
                             'interrupts.default', 'Leave a CPU')
         self.assert_problem(self.look({path: 'much'}), 'interrupts.default',

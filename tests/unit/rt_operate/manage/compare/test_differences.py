@@ -95,7 +95,7 @@ class ServerTest(CompareTestCase):
         self.assertEqual([], [*differences.compare(
             base.host(self.masked(0)))])
         found = self.one(base.host(self.masked(2)), 'claim.vcpus')
-        self.assertIn('[0, 1] but vCPU 0', found.found)
+        self.assertIn('pCPUs 0-1 but vCPU 0', found.found)
         self.assertIn('2 pCPUs, one for each vCPU but vCPU 2', found.wanted)
         missing = self.one(base.host(base.holding(
             claims=(), vcpus=3, unreserved=(0,))), 'claim.missing')

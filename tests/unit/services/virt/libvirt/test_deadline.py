@@ -265,7 +265,7 @@ class DeadlineTest(_Case):
 
     def test_affinity(self):
         self.threads.affinities[101] = {1}
-        self.refused('thread 101 may run on the CPUs 1 only', 'cpuset')
+        self.refused('thread 101 may run on CPU 1 only', 'cpuset')
 
     def test_thread_elsewhere(self):
         """An id that somebody else has by now."""
@@ -371,7 +371,7 @@ class CapacityTest(_Case):
 
     def test_shared_cpus(self):
         self.enforcer = self.made(shared=(0,))
-        self.unavailable('guests may run on the CPUs 0', 'root domain 0-1',
+        self.unavailable('guests may run on CPU 0 only', 'root domain 0-1',
                          'cpu_shared_set')
         self.files.files[cpulist.ISOLATED] = '1'
         self.assertGreater(self.enforcer.capacity().ppm, 0)

@@ -538,7 +538,7 @@ class PinnedTest(unittest.TestCase):
         self.assertEqual(900_001, self.enforcer.capacity().ppm)
         self.enforcer._shared = lambda: {1, 7}
         with self.assertRaisesRegex(exception.KernelError,
-                                    'on the CPUs 7, which are not'):
+                                    'on CPU 7 outside of'):
             self.enforcer.capacity()
 
     def test_probe(self) -> None:
