@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import re
 from typing import Any
 
+from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.rules import words
@@ -74,8 +75,9 @@ def named_by(value: Any, vcpus: int, key: str = reservation.MASK_KEY
                          _ADVICE, key)
         if last >= vcpus:
             raise _error(
-                value, f'the flavor has no vCPU {last}, only '
-                f'{words.ids(range(vcpus), "vCPU")}',
+                value, f'the flavor has no vCPU {last}: its '
+                f'{words.noun(vcpus, "vCPU is", "vCPUs are")} '
+                f'{cpulist.format_ids(range(vcpus))}',
                 'name only vCPUs of the flavor', key)
         (excluded if match[1] else named).update(range(first, last + 1))
     return named - excluded

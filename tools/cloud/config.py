@@ -15,7 +15,6 @@ from cloud import guests
 from cloud import settings
 
 TEMPLATES = pathlib.Path(__file__).parent / 'templates'
-PACKAGED = pathlib.Path(sys.prefix) / 'etc'
 
 # Template -> place below the configuration directory.
 FILES = {
@@ -142,7 +141,7 @@ def _api_paste(plugin: bool) -> str:
 
     Both pipelines end in the same application, so one replacement is enough.
     """
-    packaged = (PACKAGED / 'nova' / 'api-paste.ini').read_text()
+    packaged = (settings.nova_prefix() / 'etc/nova/api-paste.ini').read_text()
     if not plugin:
         return packaged
     extended = packaged.replace(

@@ -21,6 +21,8 @@ DIR_VARIABLE = 'NOVA_RT_CLOUD_DIR'
 PORT_VARIABLE = 'NOVA_RT_CLOUD_PORT_BASE'
 PLUGIN_VARIABLE = 'NOVA_RT_CLOUD_PLUGIN'
 PATIENCE_VARIABLE = 'NOVA_RT_CLOUD_PATIENCE'
+#: A virtual environment whose Nova and Placement the full cloud runs.
+NOVA_VARIABLE = 'NOVA_RT_CLOUD_NOVA'
 # Set for every process of the cloud, so that leftover ones can be found.
 MARK_VARIABLE = 'NOVA_RT_CLOUD_PART_OF'
 
@@ -43,6 +45,11 @@ def patience(seconds: float) -> float:
     :raises ValueError: when the variable is not a number
     """
     return seconds * float(os.environ.get(PATIENCE_VARIABLE) or 1)
+
+
+def nova_prefix() -> pathlib.Path:
+    """Returns the virtual environment with Nova and Placement."""
+    return pathlib.Path(os.environ.get(NOVA_VARIABLE) or sys.prefix)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +151,8 @@ class Settings:
             MARK_VARIABLE: str(self.directory),
             # No service uses eventlet's resolver, which is slow to import.
             'EVENTLET_NO_GREENDNS': 'yes',
-            'PATH': f'{sys.prefix}/bin:{os.environ["PATH"]}',
+            'PATH': f'{nova_prefix()}/bin:{sys.prefix}/bin:'
+                    f'{os.environ["PATH"]}',
             'OS_KEYSTONE_CONFIG_DIR': str(self.etc / 'keystone'),
             'OS_PLACEMENT_CONFIG_DIR': str(self.etc / 'placement'),
             'OS_GLANCE_CONFIG_DIR': str(self.etc / 'glance'),

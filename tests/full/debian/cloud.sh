@@ -146,6 +146,9 @@ transport_url = rabbit://guest:guest@127.0.0.1
 # QEMU shows the screens of servers by packages that the tree lacks.
 [vnc]
 enabled = false
+# Where a hypervisor lacks a feature of its CPU, KVM refuses the CPU of the host.
+[libvirt]
+cpu_mode = none
 [spice]
 enabled = false
 [api_database]

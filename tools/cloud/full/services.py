@@ -17,6 +17,7 @@ from cloud import web
 Cloud = settings.Settings
 # This variable distinguishes the helpers of one service from others.
 MARK_VARIABLE = 'NOVA_RT_CLOUD_SERVICE'
+_OF_NOVA = ('nova-api', 'placement')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +86,16 @@ def _served(name: str, port: str = '') -> Service:
     """Returns an application behind our own HTTP server; see serve.py."""
     api = port or name
     return Service(
-        name, lambda cloud: [sys.executable, '-m', 'cloud.full.serve', name],
+        name, lambda cloud: [_python(name), '-m', 'cloud.full.serve', name],
         lambda cloud: web.answers(cloud.url(api)), api=api,
         # This is needed when tools/cloud.sh does not start the service, too.
         environment=lambda cloud: {
             'PYTHONPATH': str(settings.PROJECT / 'tools')})
+
+
+def _python(name: str) -> str:
+    return (f'{settings.nova_prefix()}/bin/python' if name in _OF_NOVA
+            else sys.executable)
 
 
 def _program(name: str, project: str, topic: str) -> Service:

@@ -44,7 +44,7 @@ def restore(cloud: settings.Settings) -> bool:
         return True
     shutil.rmtree(own, ignore_errors=True)
     kept = _kept(cloud)
-    if not kept.exists():
+    if _of_another_nova() or not kept.exists():
         return False
     shutil.copytree(kept, own)
     _stamp(cloud).touch()
@@ -53,6 +53,9 @@ def restore(cloud: settings.Settings) -> bool:
 
 def keep(cloud: settings.Settings) -> None:
     """Keeps the files of a MariaDB, which must have ended."""
+    if _of_another_nova():
+        _stamp(cloud).touch()
+        return
     kept = _kept(cloud)
     kept.parent.mkdir(exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(dir=kept.parent))
@@ -62,6 +65,10 @@ def keep(cloud: settings.Settings) -> None:
     (scratch / 'data').rename(kept)
     scratch.rmdir()
     _stamp(cloud).touch()
+
+
+def _of_another_nova() -> bool:
+    return str(settings.nova_prefix()) != sys.prefix
 
 
 def _stamp(cloud: settings.Settings) -> pathlib.Path:
