@@ -209,7 +209,7 @@ class MeasureTest(base.TestCase):
         self.assertEqual((0, 2), self.measure(Kernel()).empty.cpus)
 
     def test_pcpus_that_are_not_shared(self):
-        self.refused(['rt_cpus = 1-4', '[3, 4]', 'cpu_shared_set'],
+        self.refused(['rt_cpus = 1-4', 'CPUs 3-4 are', 'cpu_shared_set'],
                      rt_cpus='1-4')
 
     def test_no_list_of_pcpus(self):

@@ -39,7 +39,7 @@ class CapacityTest(base.DoctorTest):
 
     def test_by_pcpu(self):
         self.assert_ok(self.examine(kernels.F2M), 'capacity.servers',
-                       '0.300 (300000 ppm) on pCPUs 0,')
+                       '0.300 (300000 ppm) on pCPU 0,')
 
     def test_the_cap(self):
         for view, wanted in (
