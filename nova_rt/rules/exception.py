@@ -79,7 +79,7 @@ class UnsupportedNova(RTError):
     """The installed Nova differs from those this release was tested with."""
 
     msg_fmt = ('nova_rt relies on %(name)s%(tested)s, but the installed Nova '
-               '%(found)s; install a tested Nova (32 to 34) or a newer '
+               '%(found)s; install a tested Nova (31 to 34) or a newer '
                'nova_rt.')
 
 

@@ -33,7 +33,7 @@ _NUMA = (
      'self, requests, provider_mapping, numa_cells'),
 )
 
-#: (method, parameters) in Nova 32 to 34, for nova-compute.  "..." stands for
+#: (method, parameters) in Nova 31 to 34, for nova-compute.  "..." stands for
 #: any further parameters, which nova-rt only passes on.
 TESTED = (
     (_TRACKER + 'instance_claim',
@@ -127,7 +127,7 @@ TESTED = (
 )
 
 _STATE = 'nova.scheduler.host_manager.HostState.'
-#: (method, parameters) in Nova 32 to 34, for nova-scheduler.  If Nova no
+#: (method, parameters) in Nova 31 to 34, for nova-scheduler.  If Nova no
 #: longer called one of these methods, no error would show that.
 TESTED_BY_SCHEDULER = (
     ('nova.scheduler.host_manager.HostManager.host_state_cls',
@@ -146,7 +146,7 @@ TESTED_BY_SCHEDULER = (
 )
 
 _API = 'nova.compute.api.API.'
-#: (method, parameters) in Nova 32 to 34, for nova-api.
+#: (method, parameters) in Nova 31 to 34, for nova-api.
 TESTED_BY_API = (
     (_API + '_provision_instances',
      'self, context, flavor, min_count, max_count, base_options, ...'),
