@@ -29,12 +29,14 @@ class OptionsTest(base.DoctorTest):
             'hcbs_scheduler_available = false\nguest_priority = 20\n'
             'guest_priority_max = 30\n'
             'min_runtime_us = 500\nmin_period_us = 5000\n'
+            'min_divided_runtime_us = 2000\n'
             'emulator_cpus = 0,1\nemulator_max_share = 0.5\n'
             '[libvirt]\nvirt_type = lxc\n[compute]\ncpu_shared_set = 2-7\n'
             'cpu_dedicated_set = 8-9\n')
         self.assertEqual(
             options.Options('hcbs', 0.8, '2-5', False, 'fifo', 20, 30, 500,
-                            5000, 'lxc', '2-7', path, '', '8-9', '0,1', 0.5),
+                            5000, 2000, 'lxc', '2-7', path, '', '8-9', '0,1',
+                            0.5),
             options.load([path]))
 
     def test_later_files_win(self):

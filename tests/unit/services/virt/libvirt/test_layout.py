@@ -142,7 +142,7 @@ class BudgetTest(oslo_base.BaseTestCase):
         for kinds in ({}, {'replicated': True}):
             error = self.assertRaises(
                 LookupError, self.budgets, self.machines[1], (0, 1), **kinds)
-            self.assertIn('groups for 1 vCPUs but a claim for 2', str(error))
+            self.assertIn('groups for 1 vCPU but a claim for 2', str(error))
 
 
 class EmulatedTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
