@@ -37,7 +37,6 @@ from nova_rt.rules import schedulability
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import enforcer
 from tests.full.kernel import changes
-from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
 from tests.full.kernel import machines
 from tests.full.kernel import pinned
@@ -135,7 +134,7 @@ class Host:
     """
 
     def __init__(self, vcpus: bool) -> None:
-        self.machines = machines.Machines() if vcpus else None
+        self.vcpus = vcpus
         found = hosts.Host.find()
         self.cpus = tuple(sorted(os.sched_getaffinity(0)))
         limit = found.enforcer.capacity()
@@ -145,13 +144,13 @@ class Host:
             found.interface, kernel_tasks.Tasks(fs.RealFS()), 'rr',
             lambda wanted: defaults.GUEST_PRIORITY
             + self.rule.level(wanted.period_us))
-        self.guests = guests.Guests()
+        self.guests = machines.Machines()
 
     @contextlib.contextmanager
     def guest(self, *cpus: int) -> Iterator[Container]:
         """Starts a guest that has no reservation yet."""
-        if self.machines and cpus == self.cpus[:1]:
-            with self._machine(self.machines) as machine:
+        if self.vcpus and cpus == self.cpus[:1]:
+            with self._machine() as machine:
                 yield machine
             return
         guest = self.guests.start(1)
@@ -166,8 +165,8 @@ class Host:
                 self.enforcer.settle()
 
     @contextlib.contextmanager
-    def _machine(self, running: machines.Machines) -> Iterator[Container]:
-        machine = running.machine(self.cpus)
+    def _machine(self) -> Iterator[Container]:
+        machine = self.guests.machine(self.cpus)
         try:
             yield Container(machine.pid, machine.vcpus[::-1])
         finally:
@@ -195,7 +194,7 @@ class Changes(changes.Changes):
     def __init__(self, host: Host, seed: int, periods: Periods) -> None:
         super().__init__(host, seed)
         self._rule, self._periods = host.rule, periods
-        self._vcpus = host.machines is not None
+        self._vcpus = host.vcpus
 
     def some(self, cpus: Sequence[int]) -> claims.RTClaim:
         """Returns a claim that nova-rt admits beside the neighbour."""
@@ -255,8 +254,6 @@ def main(argv: Sequence[str]) -> int:
             return changes.report(tested, args.count, not args.quiet)
     finally:
         host.guests.close()
-        if host.machines:
-            host.machines.close()
 
 
 if __name__ == '__main__':
