@@ -45,10 +45,12 @@ class KeepTestCase(base.FullTestCase):
         self.audit_log = pathlib.Path(folder.name) / 'audit'
 
     def command(self, server: host.Server, *more: str) -> list[str]:
-        return services.on_node(self.cloud, server.node, [
+        node = next(each for each in self.cloud.nodes
+                    if each.group == server.node)
+        return services.on_node(self.cloud, node.name, [
             'nova-rt', 'advise', '--apply', '--all', '--config-file',
             str(self.cloud.nova_conf), '--config-file',
-            str(self.cloud.compute_conf(server.node)), '--audit-log',
+            str(self.cloud.compute_conf(node.name)), '--audit-log',
             str(self.audit_log), *more])
 
     @contextlib.contextmanager
