@@ -93,8 +93,10 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
     if missing:
         yield findings.problem(
             'config.rt_cpus', f'[nova_rt] rt_cpus names {words.ids(missing)}, '
-            f'which the host has not online: nova-compute will not start.',
-            f'Take {words.ids(missing)} out of rt_cpus, or online.')
+            f'which {words.noun(len(missing), "is", "are")} not online: '
+            f'nova-compute will not start.',
+            f'Remove {words.ids(missing)} from rt_cpus, or bring '
+            f'{words.noun(len(missing), "this pCPU", "these pCPUs")} online.')
 
 
 def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -141,7 +143,7 @@ def emulator_cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
     wrong = _wrong(view, ids)
     if wrong:
         yield findings.problem(
-            name, f'[nova_rt] emulator_cpus is {spec}, which {wrong}: '
+            name, f'[nova_rt] emulator_cpus is {spec}, {wrong}: '
             f'nova-compute will not start.', 'Name online CPUs that are '
             'neither in rt_cpus nor in [compute] cpu_dedicated_set.')
     elif not view.detection.deadline:
@@ -156,16 +158,18 @@ def emulator_cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
 def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
     """Returns why nova-compute does not accept CPUs for emulators, or ''."""
     if not ids:
-        return 'is not a list of CPUs'
+        return 'which is not a list of CPUs'
     dedicated: frozenset[int] = frozenset()
     with contextlib.suppress(ValueError):
         dedicated = parse(view.options.cpu_dedicated_set or '')
+    offline = ids.difference(view.host.online)
     for why, wrong in (
-            ('that the host has not online', ids.difference(view.host.online)),
-            ('that reservations may use', ids & chosen(view)),
-            ('that Nova dedicates to servers', ids & dedicated)):
+            (f'but {{}} {words.noun(len(offline), "is", "are")} not online',
+             offline),
+            ('but reservations may use {}', ids & chosen(view)),
+            ('but Nova dedicates {} to servers', ids & dedicated)):
         if wrong:
-            return f'has {words.ids(sorted(wrong), "CPU")} {why}'
+            return why.format(words.ids(sorted(wrong), 'CPU'))
     return ''
 
 

@@ -168,9 +168,10 @@ class ConfigTest(base.DoctorTest):
         self.assert_ok(self.emulators('0,4', emulator_max_share=0.5), name,
                        'at most 0.5 CPUs')
         self.assert_warns(self.emulators('0'), name, 'CPUs 4-7')
-        for spec, words in (('x', 'is not a list'), ('0,9', 'has CPU 9 that'),
-                            ('0-1', 'has CPU 1 that reservations may use'),
-                            ('4,7', 'has CPU 7 that Nova dedicates')):
+        for spec, words in (('x', 'is not a list'),
+                            ('0,9', 'but CPU 9 is not online'),
+                            ('0-1', 'but reservations may use CPU 1:'),
+                            ('4,7', 'but Nova dedicates CPU 7 to')):
             self.assert_problem(self.emulators(spec), name, words,
                                 'not start')
         self.assert_warns(self.emulators('0,4', kernel_interface='hcbs'),
