@@ -56,6 +56,7 @@ class Keeper:
                  target: rt_load.Target | None, kernel: rt_kernel.Kernel
                  ) -> None:
         self._args, self._target, self._kernel = args, target, kernel
+        self._audit('')  # No change is made that could not be recorded.
         # Nova is needed only here.
         self._auto = importlib.import_module('rt_operate.manage.auto')
         self._auto.configure('nova-rt', args.config_file)
@@ -126,15 +127,30 @@ class Keeper:
             return str(error)
         return ''
 
+    def _audit(self, text: str) -> None:
+        """Adds text to the audit log, if there is one.
+
+        :raises CannotMeasure: when the file cannot be written
+        """
+        path = self._args.audit_log
+        if not path:
+            return
+        try:
+            with pathlib.Path(path).open('a') as audit:
+                audit.write(text)
+        except OSError as error:
+            raise exception.CannotMeasure(
+                what=f'--audit-log {path}',
+                reason=f'the file cannot be written ({error.strerror}); name '
+                f'another file') from error
+
     def _tell(self, uuid: str, decision: loop.Decision, trouble: str) -> None:
         """Prints what was done and why, and adds it to the audit log."""
         record = json.dumps({
             'time': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'server': uuid, 'runtime_us': decision.runtime_us,
             'reason': decision.reason, 'trouble': trouble})
-        if self._args.audit_log:
-            with pathlib.Path(self._args.audit_log).open('a') as audit:
-                audit.write(f'{record}\n')
+        self._audit(f'{record}\n')
         if self._args.format == 'json':
             print(record, flush=True)
             return

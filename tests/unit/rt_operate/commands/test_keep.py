@@ -121,6 +121,15 @@ class KeepTest(base.BaseTestCase):
         self.assertEqual(1, self.keep(*['first'] * 3).count(self.doubt))
         self.assertEqual([], self.changed)
 
+    def test_an_audit_log_that_cannot_be_written(self) -> None:
+        """Nothing is changed without a record."""
+        for path in ('/nowhere/audit', '/dev/full'):
+            with self.subTest(path):
+                self.assertRaisesRegex(
+                    exception.CannotMeasure, path, self.keep,
+                    'first', audit_log=path)
+        self.assertLess(len(self.changed), 2)
+
     def test_the_audit_log(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / 'audit'
