@@ -132,6 +132,10 @@ class KernelInterface(abc.ABC):
     #: True if servers on one CPU run by the priorities of their tasks, not
     #: by EDF
     fixed_priorities: bool = False
+    #: True if the kernel stops a whole subtree when it has used the runtime of
+    #: its parent, so that a parent may shrink only one period after its
+    #: children
+    throttles_parents: bool = False
     #: True if the runtime of a group is that of a deadline server, which is
     #: charged by a timer if the kernel has HRTICK, and which no real-time
     #: task can starve

@@ -36,6 +36,7 @@ class RtGroupSched(two_files.TwoFiles):
     file = two_files.RUNTIME
     replicated = True
     fixed_priorities = True
+    throttles_parents = True
 
     def capacity(self, ours: str) -> base.Capacity:
         limit = super().capacity(ours)

@@ -45,6 +45,8 @@ PARENT_PERIOD_US = reservation.PPM
 _PATIENCE_SECONDS = {False: 0.4, True: 10.0}
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
+#: After this time, each parent has begun a new period.
+_PARENT_SECONDS = PARENT_PERIOD_US / _SECOND_US + throttle.MARGIN_SECONDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -242,12 +244,20 @@ class TreeInterface(base.KernelInterface):
 
     def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
                 ) -> None:
+        waited = not self.throttles_parents
         for path in sorted(paths, key=_depth, reverse=True):
             with _tolerate_gone():
-                wanted = self._parent_lanes(
-                    path, self._total(self._below(path)))
-                if wanted != self._parent(path):
-                    self._put_parent(journal, path, wanted)
+                old, new = self._parent(path), self._needed(path)
+                if not waited and any(map(_shrinks, old, new)):
+                    # Guests below have used the old runtimes until now.
+                    time.sleep(_PARENT_SECONDS)
+                    waited, new = True, self._needed(path)
+                if old != new:
+                    self._put_parent(journal, path, new)
+
+    def _needed(self, path: str) -> base.Lanes:
+        """Returns what a parent must hold for its present children."""
+        return self._parent_lanes(path, self._total(self._below(path)))
 
     def _put_parent(self, journal: rt_journal.Journal, path: str,
                     runtimes: base.Lanes) -> None:
@@ -462,6 +472,11 @@ class TreeInterface(base.KernelInterface):
 
 def _add(one: base.Lanes, other: base.Lanes) -> base.Lanes:
     return tuple(map(int.__add__, one, other))
+
+
+def _shrinks(old: int, new: int) -> bool:
+    """Checks whether a parent keeps a part of its runtime only."""
+    return 0 < new < old
 
 
 def _depth(path: str) -> int:

@@ -47,6 +47,8 @@ _LINE = re.compile(r' (?P<s>[0-9]+)\.(?P<us>[0-9]{6}): hrtimer_expire_entry: '
                    r'hrtimer=(?P<timer>\S+) ')
 _NS = 1000
 _HOURS_S = 36_000
+#: The part of the periods of a timer that must be as expected.
+_MOST = 0.8
 _LEVELS = defaults.GUEST_PRIORITY_MAX - defaults.GUEST_PRIORITY + 1
 
 
@@ -229,11 +231,15 @@ def begins_of(timers: Iterable[Sequence[int]], periods_ms: Sequence[int]
               ) -> list[int]:
     """Returns the moments of the only timer with such periods.
 
+    A timer that comes late, because a hypervisor took the CPU away, changes
+    two of its periods.
+
     :raises LookupError: there is not one such timer
     """
-    found = [moments for moments in timers if len(moments) > 1 and {
-        round((after - before) / 1e7) * 10
-        for before, after in itertools.pairwise(moments)} <= {*periods_ms}]
+    found = [moments for moments in timers if len(moments) > 1 and sum(
+        round((after - before) / 1e7) * 10 in periods_ms
+        for before, after in itertools.pairwise(moments))
+        > _MOST * (len(moments) - 1)]
     if len(found) != 1:
         raise LookupError(f'{len(found)} timers have periods of '
                           f'{periods_ms} ms')

@@ -5,8 +5,10 @@
 from collections.abc import Callable
 import errno
 import os
+import random
 from unittest import mock
 
+from nova_rt.machine.kernel import journal
 from nova_rt.rules import exception
 from tests.emulation import rt_group_sched as emulation
 from tests.unit.machine.kernel import base
@@ -194,6 +196,99 @@ class ReserveTest(base.KernelTest):
             self.reserve(base.OTHER, 900_000, 1_000_000)
         self.assertEqual(before, self.kernel.snapshot())
         self.assertLess(self.kernel.clock.now, 1)
+
+
+class Killed(BaseException):
+    """The process ends before a write."""
+
+
+class ShrinkingTest(base.KernelTest):
+    """A parent is throttled as a leaf is, in periods of its own.
+
+    In its present period the parent may have used more than its children hold
+    now.  So the parent keeps its runtime until its period has ended.
+    """
+
+    VMS = ('/machine/a.partition/vm1/vcpu0', '/machine/a.partition/vm2/vcpu0')
+
+    def setUp(self) -> None:
+        super().setUp()
+        base.mkdirs(self.kernel, *self.VMS, base.LEAF)
+        self.lowered: dict[str, float] = {}
+        self.shrunk = 0
+        self.kernel.intercept = self.watch
+
+    def watch(self, path: str, text: str) -> None:
+        """Checks that each write leaves time for a period that began."""
+        group, _, name = path.removeprefix(emulation.CPU_MOUNT).rpartition('/')
+        if name != emulation.RUNTIME:
+            return
+        old = self.kernel.snapshot()[group][0]
+        if int(text) >= old:
+            return
+        now = self.kernel.clock.now
+        before = max((at for leaf, at in self.lowered.items()
+                      if leaf.startswith(f'{group}/')), default=-1.0)
+        if group in (*self.VMS, base.LEAF):
+            self.lowered[group] = now
+        elif int(text):
+            self.shrunk += 1
+            self.assertGreaterEqual(now - before, 1.0, (group, text))
+
+    def reserve(self, group: str, runtime: int) -> None:
+        self.interface.reserve({group: budget(runtime, 200_000)})
+
+    def test_no_parent_shrinks_in_the_period_of_its_leaf(self) -> None:
+        chosen = random.Random(5)  # noqa: S311 - not for secrets
+        for _ in range(60):
+            group = chosen.choice((*self.VMS, base.LEAF))
+            if chosen.random() < 0.2:
+                self.interface.release([group])
+            else:
+                self.reserve(group, chosen.randrange(1_000, 60_000))
+            self.assert_tight(self.kernel, '/machine')
+            self.kernel.clock.sleep(chosen.choice((0, 0.1)))
+        self.assertGreater(self.shrunk, 20)
+
+    def test_it_waits_for_nothing_else(self) -> None:
+        """A larger runtime, and the last guest below a parent."""
+        self.reserve(self.VMS[0], 20_000)
+        self.reserve(self.VMS[0], 40_000)
+        self.reserve(base.LEAF, 40_000)
+        self.reserve(base.LEAF, 20_000)
+        self.assertEqual(0, self.kernel.clock.now)
+        self.interface.release([base.LEAF])
+        self.interface.release([self.VMS[0]])
+        self.assertLess(self.kernel.clock.now, 1)  # The tasks have ended.
+
+    def test_it_waits_once_for_all_parents(self) -> None:
+        self.reserve(self.VMS[0], 40_000)
+        self.reserve(self.VMS[0], 20_000)
+        self.assertEqual(2, self.shrunk)
+        self.assertAlmostEqual(1.02, self.kernel.clock.now)
+
+    def test_killed_while_it_waits(self) -> None:
+        """The next change of the group ends what was begun."""
+        self.reserve(self.VMS[0], 40_000)
+        with mock.patch.object(self.kernel.clock, 'sleep',
+                               side_effect=Killed), mock.patch.object(
+                                   journal.Journal, 'undo'):
+            self.assertRaises(Killed, self.reserve, self.VMS[0], 20_000)
+        self.assertEqual(
+            [20_000, 200_000, 200_000],
+            [self.kernel.snapshot()[group][0] for group in (
+                self.VMS[0], '/machine/a.partition/vm1',
+                '/machine/a.partition')])
+        self.interface_on(self.kernel).reserve(
+            {self.VMS[0]: budget(20_000, 200_000)})
+        self.assert_tight(self.kernel, '/machine')
+
+    def test_others_get_the_room_afterwards(self) -> None:
+        """The lock makes them wait; the room is theirs then."""
+        self.reserve(self.VMS[0], 180_000)
+        self.reserve(self.VMS[0], 20_000)
+        self.reserve(self.VMS[1], 160_000)
+        self.assertEqual(160_000, self.kernel.snapshot()[self.VMS[1]][0])
 
 
 class EndingTest(base.KernelTest):
