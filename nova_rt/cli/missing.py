@@ -37,8 +37,8 @@ _HOSTS = {
                     'Nova'),
     'tacker': 'Tacker',
 }
-_OURS = ('', 'nova_rt', 'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
-         'tacker_rt')
+_OURS = ('', 'nova_rt', 'rt_hcbs', 'rt_models', 'rt_monitor', 'rt_operate',
+         'rt_probe', 'tacker_rt')
 
 
 def sentence(error: ModuleNotFoundError, extra: str = '') -> str:

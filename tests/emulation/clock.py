@@ -2,8 +2,14 @@
 
 """A clock whose time passes only when somebody sleeps."""
 
+from collections.abc import Iterator
+import contextlib
 import threading
 import time
+from unittest import mock
+
+from nova_rt.machine.kernel import tree
+from rt_hcbs import fragile
 
 
 class Clock:
@@ -26,3 +32,11 @@ class Clock:
     def clock_getres(clock: int) -> float:
         """Returns that of the real clock: granularity is not emulated."""
         return time.clock_getres(clock)
+
+
+@contextlib.contextmanager
+def waiting(clock: Clock) -> Iterator[None]:
+    """Lets the kernel interfaces wait by *clock*."""
+    with (mock.patch.object(tree, 'time', clock),
+          mock.patch.object(fragile, 'time', clock)):
+        yield

@@ -10,9 +10,9 @@ import re
 import unittest
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_FOLDERS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
-            'rt_probe', 'rt_weighers', 'tacker_rt', 'nova_rt_tempest_plugin',
-            'tools', 'paper', 'benchmarks')
+_FOLDERS = ('nova_rt', 'rt_client', 'rt_hcbs', 'rt_models', 'rt_monitor',
+            'rt_operate', 'rt_probe', 'rt_weighers', 'tacker_rt',
+            'nova_rt_tempest_plugin', 'tools', 'paper', 'benchmarks')
 _WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef,
                     ast.AsyncFunctionDef)
 #: Words that begin a docstring without a subject.

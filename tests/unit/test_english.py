@@ -14,13 +14,14 @@ import re
 import unittest
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_FOLDERS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
-            'rt_probe', 'rt_weighers', 'tacker_rt', 'nova_rt_tempest_plugin',
-            'tools', 'paper', 'benchmarks', 'doc/source', 'releasenotes/notes',
-            'tosca-samples', 'devstack', 'tests')
+_FOLDERS = ('nova_rt', 'rt_client', 'rt_hcbs', 'rt_models', 'rt_monitor',
+            'rt_operate', 'rt_probe', 'rt_weighers', 'tacker_rt',
+            'nova_rt_tempest_plugin', 'tools', 'paper', 'benchmarks',
+            'doc/source', 'releasenotes/notes', 'tosca-samples',
+            'devstack', 'tests')
 _SUFFIXES = ('.py', '.rst', '.inc', '.yaml')
 #: Python folders without the experiments and benchmarks.
-_PRODUCT = _FOLDERS[:10]
+_PRODUCT = _FOLDERS[:11]
 #: A phrase, and what plain English says instead.
 _PHRASES = (
     (r'\b[Tt]r(y|ies) (on a spare host |out )?(if|whether|how)\b',

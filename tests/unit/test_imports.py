@@ -13,7 +13,7 @@ import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_client',
-             'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
+             'rt_hcbs', 'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
              'rt_weighers', 'tacker_rt')
 _HOST = 'nova_rt.machine.host'
 #: Makes threads SCHED_DEADLINE, for privsep and for commands of root.
@@ -73,6 +73,8 @@ _FLOORS = (
     ('rt_client', 'nova_rt.rules', 'cliff openstack osc_lib'),
     ('rt_client.plan', 'nova_rt.rules rt_client rt_models.model',
      'cliff osc_lib'),
+    # A plug-in: the core does not import it.
+    ('rt_hcbs', f'{_BELOW}', ''),
     ('rt_models.model', 'nova_rt.rules', 'numpy'),
     ('rt_models.pinning', 'nova_rt.rules', ''),
     ('rt_models.interference', 'nova_rt.rules', 'yaml'),

@@ -20,8 +20,9 @@ from nova_rt.cli import missing
 _ROOT = pathlib.Path(__file__).parents[2]
 _PROJECT = tomllib.loads((_ROOT / 'pyproject.toml').read_text())['project']
 _EXTRAS = _PROJECT['optional-dependencies']
-_OURS = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_client', 'rt_models',
-         'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers', 'tacker_rt')
+_OURS = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_client', 'rt_hcbs',
+         'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
+         'tacker_rt')
 _COMMANDS = 'rt_operate.commands'
 #: Where an import has another name than what is installed.
 _DISTRIBUTIONS = {
@@ -47,6 +48,7 @@ _ROLES = (
     (_COMMANDS + '.manage', 'nova', 'nova'),
     (_COMMANDS + '.status', 'nova', 'nova'),
     ('rt_client', 'client', ''),
+    ('rt_hcbs', '', ''),
     ('rt_models', 'models', ''),
     ('rt_weighers', 'nova', 'nova'),
     # Two weighers of nova-scheduler weigh by them.

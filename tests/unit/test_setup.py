@@ -157,9 +157,9 @@ class FilesTest(base.BaseTestCase):
         named = {path for package, patterns in data.items()
                  for pattern in patterns
                  for path in (_ROOT / package).glob(pattern)}
-        packages = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_models',
-                    'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
-                    'tacker_rt')
+        packages = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_hcbs',
+                    'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
+                    'rt_weighers', 'tacker_rt')
         self.assertEqual(set(), {
             path for package in packages
             for path in (_ROOT / package).rglob('*.*')

@@ -26,8 +26,8 @@ _START = """
 import importlib
 import sys
 
-OURS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
-        'rt_probe', 'tacker_rt')
+OURS = ('nova_rt', 'rt_client', 'rt_hcbs', 'rt_models', 'rt_monitor',
+        'rt_operate', 'rt_probe', 'tacker_rt')
 
 
 class Alone:

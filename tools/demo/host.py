@@ -157,7 +157,7 @@ def published(cloud: settings.Settings) -> list[dict[str, str]]:
 
 
 def charged(cloud: settings.Settings) -> int:
-    """Returns the sum of all claims in ppm, as nova-compute publishes it."""
+    """Returns the ppm of all claims, each counted once for all its vCPUs."""
     return sum(json.loads(stats[hostmap.MAP])['charged']
                for stats in published(cloud))
 

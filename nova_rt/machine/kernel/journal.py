@@ -21,18 +21,19 @@ class Cell(Protocol):
     def set(self, value: Any) -> None:
         """Writes *value* by one write."""
 
-    def removes_runtime(self, old: Any, new: Any) -> bool:
-        """Checks if the step from *old* to *new* takes a whole budget away."""
+
+#: What a journal calls before each write: with the file, the value that the
+#: kernel holds, and the new value.
+Watch = Callable[[Cell, Any, Any], None]
 
 
 class Journal:
     """Remembers for each write the value that it replaced.
 
-    :param watch: called before each write with the path, and with whether the
-        write takes a whole budget away
+    :param watch: called before each write
     """
 
-    def __init__(self, watch: Callable[[str, bool], None]) -> None:
+    def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._done: list[tuple[Cell, Any]] = []
 
@@ -45,7 +46,7 @@ class Journal:
         old = cell.get()
         if old == value:
             return
-        self._watch(cell.path, cell.removes_runtime(old, value))
+        self._watch(cell, old, value)
         self._done.append((cell, old))
         cell.set(value)
         stored = cell.get()
@@ -64,7 +65,7 @@ class Journal:
             with contextlib.suppress(OSError, ValueError):
                 current = cell.get()
                 if current != old:
-                    self._watch(cell.path, cell.removes_runtime(current, old))
+                    self._watch(cell, current, old)
                     cell.set(old)
 
 
@@ -74,7 +75,7 @@ def _shown(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def journal(watch: Callable[[str, bool], None]) -> Iterator[Journal]:
+def journal(watch: Watch) -> Iterator[Journal]:
     """Yields a journal whose writes are undone when the block raises."""
     entries = Journal(watch)
     try:

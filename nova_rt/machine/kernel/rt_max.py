@@ -68,9 +68,6 @@ class Max:
         # is left out from uninitialised memory.
         self._fs.write(self.path, str(value))
 
-    def removes_runtime(self, old: Value, new: Value) -> bool:
-        return bool(old.runtime_us) and not new.runtime_us
-
 
 class RtMax(tree.TreeInterface):
     """The kernel interface F4 (``cpu.rt.max``); see KernelInterface."""

@@ -12,7 +12,7 @@ CPUs, and any other interface has one lane for each possible CPU.
 """
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import errno
@@ -78,11 +78,6 @@ class TreeInterface(base.KernelInterface):
 
     max_period_us = reservation.MAX_PERIOD_US
 
-    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
-                 ) -> None:
-        super().__init__(fs, hierarchy)
-        self._timers = throttle.Timers(time.monotonic())
-
     def group_state(self, group: str) -> base.GroupState:
         return self._get(self._path(group))
 
@@ -144,14 +139,8 @@ class TreeInterface(base.KernelInterface):
                                     in others if any(others[child]))))
 
     def least_runtime_us(self) -> int:
-        """Returns the shortest runtime that a group of guests may have now.
-
-        If runtimes below a tick are dangerous, the result depends on HRTICK.
-        """
-        if not self.fragile:
-            return self.min_runtime_us
-        return max(self.min_runtime_us, throttle.least_runtime_us(
-            ticks.tick_us(), ticks.high_resolution(self._fs)))
+        """Returns the shortest runtime that a group of guests may have now."""
+        return self.min_runtime_us
 
     def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
         for group, budget in budgets.items():
@@ -395,33 +384,16 @@ class TreeInterface(base.KernelInterface):
         paths = list(leaves)
         with (self._explained(paths[0] if paths else self._root),
               self._fs.locked(self._root),
-              rt_journal.journal(self._timer_guard(paths, since)) as journal):
+              rt_journal.journal(self._watch(paths, since)) as journal):
             yield journal
 
-    def _timer_guard(self, leaves: Sequence[str], since: float | None
-                     ) -> Callable[[str, bool], None]:
-        """Returns a function that waits before a write takes a runtime.
+    def _watch(self, leaves: Sequence[str], since: float | None
+               ) -> rt_journal.Watch:
+        """Returns what the journal of a change calls before each write.
 
-        After the wait no timer of the group can be pending.  Parents have no
-        tasks.
+        The parameters are those of :meth:`_changing`.
         """
-        def watch(path: str, removes: bool) -> None:
-            group, now = posixpath.dirname(path), time.monotonic()
-            if group not in leaves and not (removes
-                                            and self._has_tasks(group)):
-                return
-            state = self._get(group)
-            stands = max(throttle.standing_us(
-                runtime, state.period_us, ticks.tick_us())
-                for runtime in state.runtimes)
-            if not removes:
-                self._timers.note(group, stands, now)
-                return
-            end = (now if since is None else since) + stands / _SECOND_US
-            time.sleep(max(0.0, max(end, self._timers.until(group)) - now))
-            self._outlast_timers()
-
-        return watch if self.fragile else lambda path, removes: None
+        return lambda cell, old, new: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
         """Waits until the tasks that are about to end have ended.
@@ -431,8 +403,6 @@ class TreeInterface(base.KernelInterface):
         the group and the bandwidth of the groups above; on cgroup v2 the whole
         host may hang.
         """
-        if self.fragile:
-            return  # The wait for timers takes longer.
         longest = 0
         for path in leaves:
             with self._explained(path), _tolerate_gone():
@@ -441,23 +411,6 @@ class TreeInterface(base.KernelInterface):
                     longest = max(longest, throttle.last_steps_us(
                         max(state.runtimes), state.period_us, ticks.tick_us()))
         time.sleep(longest / _SECOND_US)
-
-    def _outlast_timers(self) -> None:
-        """Waits for each replenishment that is due, whatever delayed it.
-
-        If run time was charged very late, because a hypervisor took the CPU
-        away, a server may have a debt of many periods.
-        """
-        # The kernel may not show its timers.
-        with contextlib.suppress(OSError):
-            last = max(self._fs.timers(), default=0.0)
-            while (now := time.monotonic()) < last or any(
-                    due <= last for due in self._fs.timers()):
-                time.sleep(max(0.0, last - now) + throttle.MARGIN_SECONDS)
-
-    def _has_tasks(self, group: str) -> bool:
-        name = 'tasks' if self.controller else 'cgroup.threads'
-        return bool(self._fs.read(posixpath.join(group, name)))
 
     @contextlib.contextmanager
     def _explained(self, group: str) -> Iterator[None]:

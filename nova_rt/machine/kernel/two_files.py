@@ -6,7 +6,7 @@ These interfaces read values in the same way, and have the same order of the
 two writes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 import errno
 import posixpath
 
@@ -39,9 +39,6 @@ class Runtime:
     def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, str(value[0]))
 
-    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return removes_runtime(old, new)
-
 
 class Period:
     """The file of the period: one number."""
@@ -55,15 +52,6 @@ class Period:
 
     def set(self, value: int) -> None:
         self._fs.write(self.path, str(value))
-
-    def removes_runtime(self, old: int, new: int) -> bool:
-        return False
-
-
-def removes_runtime(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Checks whether a lane loses its whole runtime."""
-    return any(before and not after
-               for before, after in zip(old, new, strict=True))
 
 
 class TwoFiles(tree.TreeInterface):

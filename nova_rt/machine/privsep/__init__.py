@@ -31,7 +31,6 @@ CGROUP_ROOT = '/sys/fs/cgroup'
 FILES = {
     'cpu.rt_runtime_us': r'[-0-9, ]{1,65536}',
     'cpu.rt_period_us': r'[-0-9, ]{1,65536}',
-    'cpu.rt_multi_runtime_us': r'[-0-9, ]{1,65536}',
     'cpu.rt.max': r'(max|[0-9]+) [0-9]+',
     'cpuset.cpus': r'[-0-9,]{1,65536}',
     'cpuset.mems': r'[-0-9,]{1,65536}',

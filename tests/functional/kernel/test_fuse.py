@@ -13,7 +13,6 @@ import ddt
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import detect
-from nova_rt.machine.kernel import tree
 from nova_rt.machine import privsep
 from nova_rt.rules import reservation
 from rt_models.colocation import group
@@ -49,7 +48,7 @@ class FuseTest(unittest.TestCase):
         self.clock = clock.Clock()
         self.kernel = kernels.KERNELS[name](4, self.clock)
         self.fs = self.enterContext(mount.mounted(self.kernel))
-        self.enterContext(mock.patch.object(tree, 'time', self.clock))
+        self.enterContext(clock.waiting(self.clock))
         self.enterContext(mock.patch.object(
             privsep, 'TOPS', {'machine', 'a'}))
         self.top = self.fs.mounts()[1][0]

@@ -5,7 +5,6 @@
 from collections.abc import Callable, Iterator
 import os
 import unittest
-from unittest import mock
 
 import testscenarios
 
@@ -14,6 +13,7 @@ from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tree
 from nova_rt.rules import reservation
+from tests.emulation import clock
 from tests.emulation import hcbs_multi
 from tests.emulation import kernel as emulation
 from tests.emulation import kernels
@@ -136,9 +136,7 @@ class KernelTest(unittest.TestCase):
 
     def new_kernel(self, cpus: int = 4) -> emulation.Kernel:
         kernel = KERNELS[self.kind](cpus)
-        patch = mock.patch.object(tree, 'time', kernel.clock)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(clock.waiting(kernel.clock))
         return kernel
 
     def interface_on(self, kernel: emulation.Kernel) -> tree.TreeInterface:

@@ -14,15 +14,14 @@ import errno
 import itertools
 import os
 import random
-from unittest import mock
 
 from nova_rt.machine.kernel import base as kernel_base
-from nova_rt.machine.kernel import tree
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import layout
+from tests.emulation import clock
 from tests.emulation import kernel as emulation
 from tests.unit.machine.kernel import base
 
@@ -108,7 +107,7 @@ class Host:
 
     def time(self) -> contextlib.AbstractContextManager[object]:
         """The production code sleeps by the clock of the kernel."""
-        return mock.patch.object(tree, 'time', self.kernel.clock)
+        return clock.waiting(self.kernel.clock)
 
     def restart(self) -> None:
         """A new process."""

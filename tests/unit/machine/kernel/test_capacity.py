@@ -6,13 +6,12 @@ The promise is in ppm, rounded up for each reservation; the kernel counts in
 20 bits, truncated, over the whole tree and after every single write.
 """
 
-from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_rt.machine.kernel import tree
 from nova_rt.rules import reservation
+from tests.emulation import clock
 from tests.emulation import rt_group_sched as emulation
 from tests.unit.machine.kernel import base
 
@@ -54,7 +53,7 @@ class PromiseTest(base.KernelTest):
             plan: list[tuple[int, tuple[int, int] | None]],
             foreign: list[tuple[int, int]], root: tuple[int, int]) -> None:
         kernel = emulation.Kernel()
-        with mock.patch.object(tree, 'time', kernel.clock):
+        with clock.waiting(kernel.clock):
             self._run(kernel, layout, plan, foreign, root)
 
     def _run(self, kernel: emulation.Kernel, layout: str,

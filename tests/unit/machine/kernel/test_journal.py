@@ -35,9 +35,6 @@ class Cell:
         self.events.append(f'{self.path}={value}')
         self.value = self.rounds.get(value, value)
 
-    def removes_runtime(self, old: int, new: int) -> bool:
-        return bool(old) and not new
-
 
 class JournalTest(unittest.TestCase):
     """Changes are undone in reverse order, for every end of the block."""
@@ -48,11 +45,11 @@ class JournalTest(unittest.TestCase):
         self.one = Cell('one', 1, self.events)
         self.two = Cell('two', 2, self.events)
 
-    def watch(self, path: str, removes_runtime: bool) -> None:
-        if removes_runtime:
-            self.events.append(f'drain {path}')
+    def watch(self, cell: journal.Cell, old: int, new: int) -> None:
+        if old and not new:
+            self.events.append(f'drain {cell.path}')
         else:
-            self.seen.append(path)
+            self.seen.append(cell.path)
 
     def test_keeps_what_succeeded(self) -> None:
         with journal.journal(self.watch) as entries:

@@ -14,6 +14,7 @@ from nova_rt.rules import exception
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import layout
 from nova_rt.services.virt.libvirt import reconcile
+from tests.emulation import clock
 from tests.emulation import rt_max
 from tests.emulation import tasks as emulated
 from tests.unit.machine.kernel import base
@@ -68,8 +69,7 @@ class Host:
         emulation.step = self._before
 
     def time(self) -> Any:
-        return fixtures.MonkeyPatch('nova_rt.machine.kernel.tree.time',
-                                    self.kernel.clock)
+        return clock.waiting(self.kernel.clock)
 
     def restart(self) -> None:
         """A new nova-compute."""

@@ -12,18 +12,16 @@ from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import rt_group_sched
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
+from rt_hcbs import fragile
 
 
-class Hcbs(two_files.TwoFiles):
+class Hcbs(fragile.FragileFiles):
     """The kernel interface F2 (``hcbs``); see KernelInterface."""
 
     name = 'hcbs'
     label = 'F2'
     file = two_files.RUNTIME
     replicated = True
-    drains = True
-    deadline_servers = True
-    fragile = True
     #: the kernel stores no runtime below 1024 ns
     min_runtime_us = 2
 

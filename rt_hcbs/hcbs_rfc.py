@@ -10,18 +10,16 @@ a share and then gets one.
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
+from rt_hcbs import fragile
 
 
-class HcbsRfc(two_files.TwoFiles):
+class HcbsRfc(fragile.FragileFiles):
     """The kernel interface F3 (``hcbs_rfc``); see KernelInterface."""
 
     name = 'hcbs_rfc'
     label = 'F3'
     file = two_files.RUNTIME
     replicated = True
-    drains = True
-    deadline_servers = True
-    fragile = True
     min_runtime_us = 2
     #: kernel.sched_deadline_period_min_us, checked from v5 on
     min_period_us = 100

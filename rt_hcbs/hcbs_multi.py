@@ -6,6 +6,7 @@ The paper uses this interface (section 5.2).  Only the claimed CPUs of a server
 are charged.  A group has one period for all CPUs.
 """
 
+from collections.abc import Mapping
 import errno
 import posixpath
 
@@ -14,6 +15,7 @@ from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import journal as rt_journal
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
+from rt_hcbs import fragile
 
 #: Old kernels refuse 0 for a CPU; the smallest value that they accept stands
 #: for 0.
@@ -57,24 +59,19 @@ class MultiRuntime:
                 raise
             self._write([(cpu, new or _TOKEN_US) for cpu, new in changed])
 
-    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return two_files.removes_runtime(old, new)
-
     def _write(self, pairs: list[tuple[int, int]]) -> None:
         self._fs.write(self.path,
                        ' '.join(f'{cpu} {runtime}' for cpu, runtime in pairs))
 
 
-class HcbsMulti(two_files.TwoFiles):
+class HcbsMulti(fragile.FragileFiles):
     """The kernel interface F2m (``hcbs_multi``); see KernelInterface."""
 
     name = 'hcbs_multi'
     label = 'F2m'
     file = two_files.MULTI
+    writes: Mapping[str, str] = {two_files.MULTI: r'[-0-9, ]{1,65536}'}
     replicated = False
-    drains = True
-    deadline_servers = True
-    fragile = True
     #: more than the value that stands for 0
     min_runtime_us = _TOKEN_US + 1
 

@@ -10,11 +10,12 @@ import posixpath
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import base
-from nova_rt.machine.kernel import hcbs_rfc
 from nova_rt.machine.kernel import journal as rt_journal
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
 from nova_rt.rules import cpulist
+from rt_hcbs import fragile
+from rt_hcbs import hcbs_rfc
 
 
 class ListRuntime:
@@ -38,9 +39,6 @@ class ListRuntime:
 
     def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, self._text(value))
-
-    def removes_runtime(self, old: base.Lanes, new: base.Lanes) -> bool:
-        return two_files.removes_runtime(old, new)
 
     def _text(self, value: base.Lanes) -> str:
         if len(set(value)) == 1:
@@ -66,16 +64,13 @@ class ListPeriod(two_files.Period):
         return values.pop()
 
 
-class HcbsRfcMulti(two_files.TwoFiles):
+class HcbsRfcMulti(fragile.FragileFiles):
     """The kernel interface F3m (``hcbs_rfc_multi``); see KernelInterface."""
 
     name = 'hcbs_rfc_multi'
     label = 'F3m'
     file = two_files.RUNTIME
     replicated = False
-    drains = True
-    deadline_servers = True
-    fragile = True
     min_runtime_us = 2
     min_period_us = 100
 
