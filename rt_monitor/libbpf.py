@@ -2,12 +2,13 @@
 
 """The functions of libbpf that the monitor needs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import ctypes
 import enum
 import errno
 import functools
 import os
+import types
 
 from nova_rt.rules import exception
 
@@ -81,6 +82,7 @@ def _library() -> ctypes.CDLL:
                  'program__section_name'):
         getattr(library, f'bpf_{name}').restype = ctypes.c_void_p
     library.bpf_program__section_name.restype = ctypes.c_char_p
+    library.bpf_program__autoload.restype = ctypes.c_bool
     for name in ('key_size', 'value_size', 'max_entries'):
         getattr(library, f'bpf_map__{name}').restype = ctypes.c_uint32
     # The output of the verifier about our programs does not help a user.
@@ -91,6 +93,17 @@ def _library() -> ctypes.CDLL:
 def why(number: int) -> str:
     """Returns an errno of libbpf as a part of a sentence."""
     return _REASONS.get(number, os.strerror(number))
+
+
+def programs_at(index: int, way: Way) -> int:
+    """Returns the number of programs at a network interface of this host.
+
+    :raises OSError: when the kernel has no tcx, or refuses to tell
+    """
+    count = ctypes.c_uint32()
+    _checked(_library().bpf_prog_query(index, way, 0, None, None,
+                                       ctypes.byref(count)))
+    return count.value
 
 
 class Map:
@@ -190,28 +203,46 @@ class Object:
     Nothing is pinned, so closing the object removes everything.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str,
+                 instead: Mapping[str, str] = types.MappingProxyType({})
+                 ) -> None:
         """Loads the programs.
 
         :param path: the path of the object file
+        :param instead: programs of the file that take the place of other
+            programs, by the names of these, on a kernel that lacks the events
+            of these
         :raises CannotMonitor: when the programs were not compiled, or the
             kernel does not accept them
         """
         self._path = path
         if not os.path.exists(path):
             raise self._refused(BUILD)
-        library = _library()
         self._links: dict[str, int] = {}
-        self._handle = library.bpf_object__open_file(os.fsencode(path), None)
-        if not self._handle:
-            raise self._refused(why(ctypes.get_errno()))
-        result = library.bpf_object__load(ctypes.c_void_p(self._handle))
+        self._handle: int | None = None
+        result = self._load({})
+        if result == -errno.ESRCH and instead:
+            self.close()
+            result = self._load(instead)
         if result:
             self.close()
             raise self._refused(why(-result))
 
+    def _load(self, instead: Mapping[str, str]) -> int:
+        """Loads the programs and returns 0 or a negative errno."""
+        library = _library()
+        self._handle = library.bpf_object__open_file(
+            os.fsencode(self._path), None)
+        if not self._handle:
+            return -ctypes.get_errno()
+        for name, other in instead.items():
+            for each, wanted in ((name, False), (other, True)):
+                library.bpf_program__set_autoload(
+                    ctypes.c_void_p(self._program(each)), wanted)
+        return int(library.bpf_object__load(ctypes.c_void_p(self._handle)))
+
     def attach(self) -> None:
-        """Attaches the programs for events and iterators.
+        """Attaches the programs for events, functions and iterators.
 
         :raises CannotMonitor: when a program cannot be attached
         """
@@ -219,7 +250,9 @@ class Object:
         for program in self._programs():
             section = library.bpf_program__section_name(
                 ctypes.c_void_p(program)).decode()
-            if section.startswith('tp_btf/'):
+            if not library.bpf_program__autoload(ctypes.c_void_p(program)):
+                continue
+            if section.startswith(('tp_btf/', 'fentry/')):
                 self._link(program, section,
                            library.bpf_program__attach)
             elif section.startswith('iter/'):

@@ -2,8 +2,10 @@
 
 """The base of all sources that are programs: object, groups and maps."""
 
+from collections.abc import Mapping
 import pathlib
 import struct
+import types
 
 from rt_monitor import libbpf
 from rt_monitor import servers
@@ -32,13 +34,15 @@ class ProgramSource:
 
     #: The name of the source and of its object file.
     name: str
+    #: Programs in the place of others, as for libbpf.Object.
+    instead: Mapping[str, str] = types.MappingProxyType({})
 
     def __init__(self) -> None:
         """Loads and attaches the programs.
 
         :raises CannotMonitor: when this host cannot run them
         """
-        self.object = libbpf.Object(str(path(self.name)))
+        self.object = libbpf.Object(str(path(self.name)), self.instead)
         self.object.attach()
         self._groups = self.object.map('groups')
 

@@ -38,8 +38,8 @@ class Paths(objects.ProgramSource):
 
         :raises CannotMonitor: when this host cannot run them
         """
+        tap.require_tcx(self.name)
         super().__init__()
-        tap.probe(self)
         self._taps = tap.Owners(self.object.map('taps'))
         self._exchanges = self.object.map('exchanges')
         self._kinds = self.object.map('kinds')

@@ -42,21 +42,20 @@ class Datagrams:
             for field in dataclasses.fields(self)))
 
 
-def probe(source: objects.ProgramSource) -> None:
-    """Checks that the kernel can attach the programs of a source.
+def require_tcx(name: str) -> None:
+    """Checks that the kernel can attach programs to network interfaces.
 
-    The check attaches them to the loopback interface and detaches them again.
-
-    :raises CannotMonitor: when the kernel cannot attach them; the source is
-        then closed
+    :param name: the name of the source that attaches programs
+    :raises CannotMonitor: when the kernel cannot attach them
     """
     try:
-        for name, way in _WAYS.items():
-            os.close(source.object.attach_to_interface(name, _LOOPBACK, way))
+        for way in _WAYS.values():
+            libbpf.programs_at(_LOOPBACK, way)
+    except PermissionError:
+        return  # loading the programs says which rights are missing
     except OSError as error:
-        source.close()
         raise exception.CannotMonitor(
-            what=source.name, reason='the kernel cannot attach programs to '
+            what=name, reason='the kernel cannot attach programs to '
             'network interfaces (tcx); it must be Linux 6.6 or newer '
             f'({error.strerror})') from error
 
@@ -91,10 +90,10 @@ class Taps(transactions.Edges):
 
         :raises CannotMonitor: when this host cannot run them
         """
+        require_tcx(self.name)
         super().__init__()
         self._taps = Owners(self.object.map('taps'))
         self._datagrams = self.object.map('datagrams')
-        probe(self)
 
     def forget(self, change: monitor_servers.Change) -> None:
         super().forget(change)

@@ -13,6 +13,7 @@ import dataclasses
 import enum
 import ipaddress
 import struct
+import types
 from typing import TypeVar
 
 from rt_monitor import histogram
@@ -228,6 +229,7 @@ class Transactions(Edges):
     """The transactions of servers whose sockets are in this kernel."""
 
     name = 'tcp'
+    instead = types.MappingProxyType({'on_send': 'on_send_call'})
 
     def begin(self) -> None:
         # The first walk finds the listening sockets.  The second walk needs

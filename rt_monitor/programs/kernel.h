@@ -2,7 +2,9 @@
 /*
  * The parts of the kernel's types that the programs read.  The loader
  * relocates each field to its place in the running kernel (CO-RE).  Only the
- * names matter here, not the order or the completeness of the fields.
+ * names matter here, not the order or the completeness of the fields.  Fields
+ * of less than 64 bits are unsigned, because the loader fits only unsigned
+ * fields to a kernel where they have another size.
  */
 #ifndef NOVA_RT_KERNEL_H
 #define NOVA_RT_KERNEL_H
@@ -102,7 +104,7 @@ struct rt_bandwidth {
 };
 
 struct rt_rq {
-	int rt_throttled;
+	unsigned int rt_throttled;
 	u64 rt_time;
 	u64 rt_runtime;
 };
@@ -128,7 +130,7 @@ struct task_group {
 struct rq {
 	u64 clock;
 	u64 clock_task;
-	int cpu;
+	unsigned int cpu;
 };
 
 struct cfs_rq {
@@ -151,8 +153,8 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	unsigned int policy;
-	int on_cpu, on_rq;
-	int pid;
+	unsigned int on_cpu, on_rq;
+	unsigned int pid;
 	struct sched_entity se;
 	struct sched_dl_entity dl;
 	struct sched_info sched_info;

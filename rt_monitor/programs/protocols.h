@@ -48,6 +48,8 @@ static __always_inline bool is_sip(const u8 *head)
 	u64 window = 0;
 	u32 found = starts(head, "SIP/2.0 ", 8);
 
+	/* Linux before 6.6 refuses some loops that clang makes of this one. */
+#pragma unroll
 	for (u32 at = 0; at < HEAD; at++) {
 		window = (window << 8 | head[at]) & FIVE_BYTES;
 		found |= window == SIP || window == SIPS || window == TEL;

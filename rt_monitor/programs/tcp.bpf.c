@@ -333,8 +333,7 @@ static __always_inline bool notice(struct sock *sk, struct flow *flow,
 }
 
 /* A socket is about to send data. */
-SEC("tp_btf/tcp_sendmsg_locked")
-int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
+static __always_inline void sends(struct sock *sk, const struct msghdr *message)
 {
 	struct flow *flow = flow_of(sk);
 	u8 head[HEAD] = {};
@@ -342,21 +341,37 @@ int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
 	u64 now;
 
 	if (!flow)
-		return 0;
+		return;
 	now = bpf_ktime_get_ns();
 	answers = flow->role == SERVER && flow->phase == ANSWER;
 	if ((answers || flow->copied != flow->arrived) &&
 	    !notice(sk, flow, answers, now))
-		return 0;
+		return;
 	if (is_read(flow, CLIENT) && first_of(message, head)) {
 		if (flow->role == CLIENT)
 			judge_request(&flow->speech, flow->phase == REQUEST,
 				      head);
 		else if (judge_answer(&flow->speech, flow->phase == ANSWER,
 				      head))
-			return 0;
+			return;
 	}
 	pass_on(sk, flow, CLIENT, now);
+}
+
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
+{
+	sends(sk, message);
+	return 0;
+}
+
+/* Takes the place of on_send on kernels without its event, before 6.16. */
+SEC("?fentry/tcp_sendmsg_locked")
+int BPF_PROG(on_send_call, struct sock *sk, const struct msghdr *message,
+	     unsigned long size)
+{
+	if (size)
+		sends(sk, message);
 	return 0;
 }
 

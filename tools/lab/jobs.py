@@ -64,6 +64,7 @@ NAMED = {
     'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'monitor': 'stestr --test-path tests/functional run --serial '
                'functional.kernel.monitor',
+    'programs': 'python -W ignore -m tests.full.kernel.programs',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',

@@ -15,6 +15,9 @@ _HEADER = struct.Struct('<HBBIIIII')
 _TYPE = struct.Struct('<III')
 _INT, _ARRAY, _STRUCT, _UNION, _ENUM = 1, 3, 4, 5, 6
 _FUNC_PROTO, _VAR, _DATASEC, _DECL_TAG, _ENUM64 = 13, 14, 15, 17, 19
+#: typedef, volatile, const
+_ALIASES = (8, 9, 10)
+_SIGNED = 1
 #: The bytes that follow a type, once or for each of its members.
 _ONCE = {_INT: 4, _ARRAY: 12, _VAR: 4, _DECL_TAG: 4}
 _EACH = {_STRUCT: 12, _UNION: 12, _ENUM: 8, _FUNC_PROTO: 8, _DATASEC: 12,
@@ -53,6 +56,10 @@ class Types:
     def _name(self, offset: int) -> str:
         return self._names[offset:self._names.index(0, offset)].decode()
 
+    def structs(self) -> set[str]:
+        """Returns the names of all structs."""
+        return {each.name for each in self.all if each.kind == _STRUCT}
+
     def struct(self, name: str) -> Type:
         """Returns a struct by its name."""
         [found] = [each for each in self.all
@@ -66,6 +73,22 @@ class Types:
             label, number, bits = _TYPE.unpack_from(
                 self.struct(name).extra, 12 * index)
             found.append((self._name(label), bits // 8, self.size(number)))
+        return found
+
+    def narrow(self, name: str) -> list[str]:
+        """Returns the members of a struct that are signed and below 64 bits.
+
+        Arrays and pointers do not count.
+        """
+        found = []
+        for index in range(self.struct(name).count):
+            label, number, _ = _TYPE.unpack_from(
+                self.struct(name).extra, 12 * index)
+            while self.all[number].kind in _ALIASES:
+                number = self.all[number].size
+            of = self.all[number]
+            if of.kind == _INT and of.extra[3] & _SIGNED and of.size < 8:
+                found.append(self._name(label))
         return found
 
     def size(self, number: int) -> int:

@@ -20,6 +20,8 @@ from rt_monitor import waits
 from tests.unit.rt_monitor import btf
 
 _PART = re.compile(r'(\d*)([a-zA-Z])')
+#: The structs of the kernel in kernel.h.
+_OF_KERNEL = re.compile(r'^struct (\w+) \{$', re.MULTILINE)
 #: An object, a struct, what reads it, and the names of what is read.
 STRUCTS = (
     ('sched', 'counts', waits._COUNTS, (
@@ -112,6 +114,17 @@ class StructsTest(unittest.TestCase):
         self.assertEqual(counters._WORK.size, types.struct('work').size)
         self.assertEqual([('counted', 0, 32), ('beside', 32, 8)],
                          types.layout('work'))
+
+    def test_fields_of_the_kernel(self):
+        """libbpf fits only unsigned fields to another size in the kernel."""
+        source = objects.path('sched').with_name('kernel.h').read_text()
+        of_kernel = {*_OF_KERNEL.findall(source)}
+        for name in ('sched', 'tcp', 'counters'):
+            types = self.types(name)
+            read = of_kernel & types.structs()
+            self.assertTrue(read, name)
+            for each in read:
+                self.assertEqual([], types.narrow(each), (name, each))
 
     def test_both_sources_have_the_same(self):
         tcp, taps = self.types('tcp'), self.types('tap')

@@ -15,7 +15,6 @@ from unittest import mock
 
 from cloud import settings
 
-from benchmarks import stand_ins
 from nova_rt.machine.kernel import tree
 from nova_rt.machine.kernel import two_files
 from rt_monitor import sched
@@ -27,6 +26,9 @@ UUID = 'watched'
 _SECONDS = settings.patience(20)
 #: libbpf needs the types of the running kernel to load the programs.
 _TYPES = pathlib.Path('/sys/kernel/btf/vmlinux')
+_KERNEL = pathlib.Path('/proc/kallsyms')
+#: A symbol that a kernel has if it can run the programs of a source.
+_SYMBOLS = {'tcp': '__traceiter_sock_send_length', 'tap': 'tcx_link_attach'}
 
 #: Runs the rest of its arguments in the groups of the first argument, which
 #: are separated by commas.
@@ -55,29 +57,37 @@ sys.stdin.read()
 '''
 
 
-def why_not() -> str:
-    """Returns why the programs cannot run here; '' if they can."""
+def why_not(source: str = sched.Scheduler.name) -> str:
+    """Returns why the programs of a source cannot run; '' if they can."""
     if os.geteuid() != 0:
         return 'needs root'
-    return '' if _TYPES.exists() else (
-        'the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)')
+    if not _TYPES.exists():
+        return 'the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)'
+    symbol = _SYMBOLS.get(source, '')
+    if symbol and f' {symbol}\n' not in _KERNEL.read_text():
+        return f'the kernel has no {symbol}'
+    return ''
 
 
 class ProgramsTest(unittest.TestCase):
-    """Needs a kernel that can run the programs of the monitor."""
+    """Needs a kernel that can run the programs of a source of the monitor."""
+
+    needs = sched.Scheduler.name
 
     def setUp(self) -> None:
         super().setUp()
-        reason = why_not()
+        reason = why_not(self.needs)
         if reason:
             self.skipTest(reason)
 
 
 class AnyKernelTest(base.RealKernelTest):
-    """Needs no budgets for groups."""
+    """Needs no budgets for groups, but the programs of a source."""
+
+    needs = sched.Scheduler.name
 
     def why_not(self) -> str:
-        return why_not()
+        return why_not(self.needs)
 
     def _detect(self) -> tree.TreeInterface:
         if not base.why_not():
@@ -95,7 +105,7 @@ class WatchedTest(AnyKernelTest):
         self.monitor = snapshot.Monitor()
         self.addCleanup(self.monitor.close)
         for source in self.monitor.sources:
-            if source.name in stand_ins.NEEDED:
+            if source.name in (sched.Scheduler.name, self.needs):
                 self.assertEqual('', source.reason, source)
         self.accounts = self.scratch('cpuacct')
         self.servers = [servers.Watched(

@@ -104,6 +104,8 @@ PING = b'*1\r\n$4\r\nPING\r\n'
 
 class BaseTest(base.WatchedTest):
 
+    needs = transactions.Transactions.name
+
     def listen(self, program, *arguments):
         child = self.python(program, *map(str, arguments))
         return int(child.stdout.readline())

@@ -102,6 +102,8 @@ def kind(method, target, status, role=transactions.Role.SERVER):
 
 class HttpTest(base.ProgramsTest):
 
+    needs = tap.Taps.name
+
     def setUp(self):
         super().setUp()
         stack = contextlib.ExitStack()

@@ -6,6 +6,7 @@ import os
 
 from benchmarks import agent
 from benchmarks import stand_ins
+from rt_monitor import transactions
 from tests.functional.kernel.monitor import base
 
 #: With this many, all numbers of servers are given out once: there are 256.
@@ -13,6 +14,8 @@ AT_ONCE, UNTIL_SETTLED, MORE = 90, 3, 1
 
 
 class SoakTest(base.ProgramsTest):
+
+    needs = transactions.Transactions.name
 
     def test_flat(self):
         rows = []

@@ -38,6 +38,8 @@ _ASK = ('import socket, sys\nwith socket.create_connection(('
 
 class TapTest(base.ProgramsTest):
 
+    needs = tap.Taps.name
+
     def watched(self):
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)

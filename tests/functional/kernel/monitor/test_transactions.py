@@ -2,13 +2,18 @@
 
 """Compares requests and answers with the notes of both ends."""
 
+import contextlib
+import errno
 import ipaddress
 import json
 import math
 import socket
 import statistics
+from unittest import mock
 
 from benchmarks import traffic
+from rt_monitor import libbpf
+from rt_monitor import snapshot
 from rt_monitor import transactions
 from tests.functional.kernel.monitor import base
 
@@ -109,6 +114,8 @@ sys.stdin.read()
 
 
 class TransactionsTest(base.WatchedTest):
+
+    needs = transactions.Transactions.name
 
     def exchange(self, answered, requests=REQUESTS, sendfile=0):
         """Returns what both ends say of the exchange, and what was seen."""
@@ -250,8 +257,29 @@ class TransactionsTest(base.WatchedTest):
         self.assert_exact(ANSWERED, 2)
 
 
+class WithoutEventTest(TransactionsTest):
+    """On kernels before 6.16, another program sees what a socket sends."""
+
+    def setUp(self):
+        load = libbpf.Object._load
+
+        def refuse(found, instead):
+            return load(found, instead) if instead or 'tcp' not in (
+                found._path) else -errno.ESRCH
+
+        without = mock.patch.object(libbpf.Object, '_load', refuse)
+        without.start()
+        self.addCleanup(without.stop)
+        with contextlib.closing(snapshot.Monitor()) as monitor:
+            if any('EPERM' in source.reason for source in monitor.sources):
+                self.skipTest('this machine forbids programs at functions')
+        super().setUp()
+
+
 class LoadTest(base.AnyKernelTest):
     """Many requests at random times, by a generator of our own in C."""
+
+    needs = transactions.Transactions.name
 
     def assert_right(self, case):
         found = traffic.exchange(case)
