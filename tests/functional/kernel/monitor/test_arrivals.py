@@ -11,7 +11,6 @@ from tests.functional.kernel.monitor import base
 
 COUNT, ASKED, ANSWERED = 20, 100, 1_000
 SERVER, CLIENT = transactions.Role
-_SECONDS = 20
 
 #: Answers each request of 100 bytes with 1000; the options of its listening
 #: socket are pairs of numbers.  It ends a connection as its client does.
