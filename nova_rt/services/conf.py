@@ -219,12 +219,27 @@ all the time.  Only the kernel interface ``sched_deadline`` lets vCPUs move.
 With ``apply``, nova-scheduler sends such servers to this host if no other host
 has room.  Servers with a NUMA topology are refused.
 """),
+    cfg.StrOpt(
+        'defrag_on_accept', default='off',
+        choices=[
+            ('off', 'no server moves'),
+            ('plan', 'the moves are logged'),
+            ('apply', 'the moves are made')],
+        help="""
+What nova-compute does when it accepts a server.  A plan has up to two moves of
+vCPUs of other servers to other pCPUs, which gather the free bandwidth of the
+host on few pCPUs, so that later servers with large shares fit; each server has
+its reservation all the time.  Use it with ``packing_policy = best_fit``.  The
+new server waits for the moves, and each move disturbs the caches of a server.
+Only the kernel interface ``sched_deadline`` lets vCPUs move.
+"""),
     cfg.IntOpt(
         'defrag_max_moves', default=2, min=1, max=8,
         help="""
 The largest number of moves for one server (nova-compute, see
-``defrag_on_reject``).  Other claims on the host wait for the moves; a move
-takes from a few milliseconds to two of its server's periods.
+``defrag_on_reject`` and ``defrag_on_accept``).  Other claims on the host wait
+for the moves; a move takes from a few milliseconds to two of its server's
+periods.
 """),
     cfg.StrOpt(
         'rt_cpus',

@@ -208,6 +208,65 @@ class RejectTest(Commands, test_deadline.Stock, operations.TestCase):
         self.assertEqual(before, self.stats())
 
 
+class AcceptTest(Commands, test_deadline.Stock, operations.TestCase):
+    """Tests a host that gathers free bandwidth when it accepts a server."""
+
+    def spread(self, mode: str) -> list[Server]:
+        """Starts servers on two pCPUs that have room together on one.
+
+        :param mode: the option from then on
+        """
+        servers = [self.reserved(share=400), self.reserved(share=300)]
+        self.assertNotEqual(*self.places(*servers))
+        self.flags(group='nova_rt', defrag_on_accept=mode)
+        return servers
+
+    @proof.proves(
+        'Create, [nova_rt] defrag_on_accept = apply',
+        'The host first moves up to two vCPUs of other servers, while they '
+        'run, so that more free bandwidth is on one pCPU.')
+    def test_on_accept(self) -> None:
+        servers = self.spread('apply')
+        pids = [self.domain(server).rt_pid for server in servers]
+        new = self.reserved(share=700)
+        self.assertEqual(*self.places(*servers))
+        self.assert_runs(servers[0], 'host1', 400)
+        self.assert_runs(servers[1], 'host1', 300)
+        self.assert_runs(new, 'host1', 700)
+        self.assertEqual(pids, [self.domain(server).rt_pid
+                                for server in servers])
+        self.assert_invariants()
+
+    @proof.proves(
+        'Create, [nova_rt] defrag_on_accept = apply, the kernel refuses a '
+        'move',
+        'The new server runs; the other servers stay where they are.')
+    def test_the_kernel_refuses(self) -> None:
+        servers = self.spread('apply')
+        before = self.places(*servers)
+        calls: list[str] = []
+
+        def refuse(path: str, text: str) -> None:
+            if not calls:
+                calls.append(path)
+                raise OSError(errno.EINVAL, 'refused', path)
+        self.kernel().intercept = refuse
+        new = self.reserved(share=700)
+        self.assertTrue(calls)
+        self.assertEqual(before, self.places(*servers))
+        self.assert_runs(new, 'host1', 700)
+        self.assert_invariants()
+
+    def test_plan(self) -> None:
+        """The moves are logged only."""
+        servers = self.spread('plan')
+        before = self.places(*servers)
+        self.reserved(share=700)
+        self.assertEqual(before, self.places(*servers))
+        self.assertIn('These moves gather free bandwidth: server ',
+                      self.stdlog.logger.output)
+
+
 class AggregateTest(Commands, test_deadline.Stock, operations.TestCase):
     """Tests the packing policy of a host aggregate."""
 
