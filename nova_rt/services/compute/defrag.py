@@ -50,13 +50,13 @@ def fit(rt: Any, asked: numa.Question | None, state: cpus.CpuBandwidth,
     :param rt: the tracker of this host
     :param state: the current state of the host
     """
-    chosen, moves = numa.fit(asked, state, split, wanted,
-                             rt.rt_policy.choose), 0
-    if chosen is None and asked is None:
-        moves = _make_room(rt, state, split.reserved, wanted)
-        chosen = moves and numa.fit(asked, rt.rt_state(), split, wanted,
-                                    rt.rt_policy.choose) or None
-    if chosen is not None:
+    moves = 0
+    chosen = numa.fit(asked, state, split, wanted, rt.rt_policy.choose)
+    if chosen is None and asked is None and (
+            moves := _make_room(rt, state, split.reserved, wanted)):
+        chosen = numa.fit(asked, rt.rt_state(), split, wanted,
+                          rt.rt_policy.choose)
+    if chosen is not None and CONF.nova_rt.defrag_on_accept != 'off':
         _gather(rt, rt.rt_state().claim(chosen.cpus, wanted),
                 CONF.nova_rt.defrag_max_moves - moves)
     return chosen
@@ -93,9 +93,6 @@ def _gather(rt: Any, state: cpus.CpuBandwidth, most: int) -> None:
     :param state: the host with the new server
     :param most: the largest number of moves
     """
-    mode = CONF.nova_rt.defrag_on_accept
-    if mode == 'off':
-        return
     context = nova_context.get_admin_context()
     servers = _movable(rt, context)
     moves = consolidation.plan(
@@ -103,7 +100,7 @@ def _gather(rt: Any, state: cpus.CpuBandwidth, most: int) -> None:
         min(most, _MOST_GATHERED))
     if moves:
         LOG.info('These moves gather free bandwidth: %s.', _listed(moves))
-    if mode == 'apply':
+    if CONF.nova_rt.defrag_on_accept == 'apply':
         all(_is_made(rt, context, servers[move.claim][0], move)
             for move in moves)
 
