@@ -213,6 +213,14 @@ class MachineTest(ChangeTests, operations.TestCase):
     FULL = 2
 
 
+class GroupMachineTest(ChangeTests, operations.TestCase):
+    """Virtual machines whose parents are throttled, too."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F1'
+    FULL = 1
+
+
 class DeadlineTest(ChangeTests, test_deadline.Stock, operations.TestCase):
     """Virtual machines on a stock kernel; they may leave their pCPUs."""
 

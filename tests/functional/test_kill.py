@@ -3,8 +3,13 @@
 """nova-compute is killed at each step of each operation; see kill_matrix."""
 
 from collections.abc import Callable
+import contextlib
 
+from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from rt_operate.manage import hints
+from rt_operate.manage import reserve
+from tests.functional import base
 from tests.functional import kill_live
 from tests.functional import kill_matrix
 from tests.functional import kill_moves
@@ -16,6 +21,28 @@ from tests import seeds
 
 class ContainerTest(kill_moves.MoveKillTests, operations.TestCase):
     """The tests on a kernel that grants a runtime on every CPU."""
+
+
+class GroupMachineTest(kill_matrix.KillTests, operations.TestCase):
+    """Virtual machines whose parents shrink a second after their vCPUs."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F1'
+    VCPUS = 2
+
+    def lower(self, server: kill_matrix.Server) -> None:
+        with contextlib.suppress(exception.CannotChangeReservation):
+            reserve.change(hints.server(server['id']),
+                           {base.HINT_RUNTIME: 20_000})
+
+    @proof.proves(
+        'nova-rt-manage reserve, a smaller runtime on RT_GROUP_SCHED, '
+        'nova-compute is killed, at each step',
+        'The server has one of the two reservations, and no group keeps more '
+        'than the groups below it.')
+    def test_lower(self) -> None:
+        self.matrix(kill_matrix.Operation(
+            'lower', lambda: self.boot_here(self.large), self.lower))
 
 
 class MachineTest(kill_live.LiveKillTests, operations.TestCase):
