@@ -45,8 +45,10 @@ OPTION_MOVES, GATHERED = 8, 2
 #: After this many steps a complete search is given up, on hosts of up to
 #: _SMALL pCPUs and on larger ones.
 _NODES_SMALL, _NODES, _SMALL = 1_000_000, 100_000, 16
-#: The ppm of a vCPU and the number of its server.
+#: The ppm of a vCPU and the number of its server; ALONE if the server has no
+#: other vCPU, so that no search tells equal vCPUs apart.
 Vcpu = tuple[int, int]
+ALONE = -1
 Draw = Callable[[random.Random], tuple[int, float]]
 
 
@@ -130,7 +132,8 @@ def optimal(count: int, draw: Draw, seed: int) -> int:
     for vcpus, wanted in requests(draw, seed):
         more = [*accepted, (wanted.bandwidth, vcpus)]
         if not _Packer(count, [
-                (ppm, number) for number, (ppm, own) in enumerate(more)
+                (ppm, number if own > 1 else ALONE)
+                for number, (ppm, own) in enumerate(more)
                 for _ in range(own)]).may_pack():
             return sum(ppm * own for ppm, own in accepted)
         accepted = more
@@ -190,7 +193,7 @@ class _Packer:
             self._steps -= 1
             if self._steps < 0:
                 raise _OutOfSteps
-            servers = {rest[number][1] for number in chosen}
+            servers = {rest[number][1] for number in chosen} - {ALONE}
             fitting = [number for number, (ppm, server) in enumerate(rest)
                        if ppm <= left and server not in servers]
             if not fitting and left <= waste:
@@ -211,14 +214,15 @@ def _fits_decreasing(vcpus: tuple[Vcpu, ...], count: int) -> bool:
             return False
         left, servers = min(room, key=lambda pcpu: pcpu[0])
         pcpus.remove((left, servers))
-        pcpus.append((left - ppm, servers | {server}))
+        pcpus.append((left - ppm, servers | ({server} - {ALONE})))
     return True
 
 
 def _exceeds(rest: tuple[Vcpu, ...], count: int) -> bool:
     """Checks whether vCPUs need more than *count* pCPUs, by two bounds."""
-    servers = collections.Counter(server for _, server in rest)
-    return (max(servers.values()) > count
+    servers = collections.Counter(server for _, server in rest
+                                  if server != ALONE)
+    return (max(servers.values(), default=0) > count
             or bins([ppm for ppm, _ in rest]) > count)
 
 
