@@ -37,7 +37,8 @@ _REASONS = {
     errno.ESRCH: 'the kernel lacks type information (CONFIG_DEBUG_INFO_BTF) '
                  'or an event that the program needs (ESRCH)',
     errno.EINVAL: 'the kernel does not accept the program (EINVAL); it must '
-                  'be Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF',
+                  'be Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF, and 6.5 '
+                  'or newer for transactions (tcp)',
     errno.E2BIG: 'the program is too complex for the kernel (E2BIG)',
 }
 
