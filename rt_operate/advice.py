@@ -71,19 +71,33 @@ class MeasuredLoad:
 
         The variation is the squared coefficient of variation. In each part of
         the measurement, the CPU time minus the number of requests times their
-        mean CPU time is the sum of the deviations of these requests. Two
-        disturbances make these sums larger, so two estimates are computed, and
-        the smaller one counts. The result is 1 where too few requests were
-        seen.
+        mean CPU time is the sum of the deviations of these requests. Three
+        disturbances make these sums larger, so three bounds are computed, and
+        the smallest one counts. A bound is two standard deviations above its
+        estimate. The result is 1 where too few requests
+        were seen.
         """
-        pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
+        pairs = self._pairs()
         if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
             return 1.0
         mean = self.cpu_s / self.requests
+        one = self.requests * mean ** 2
         off = [cpu - count * mean for count, cpu in pairs]
-        estimate = min(_if_read_late(off), _if_speed_changes(off))
-        known = math.sqrt(2 / (len(pairs) - 1))
-        return (1 + _CAUTION * known) * estimate / (self.requests * mean ** 2)
+        return min(_if_read_late(off) / one, _if_speed_changes(off) / one,
+                   _if_counted_late([count for count, _ in pairs],
+                                    [cpu / mean for _, cpu in pairs]))
+
+    def _pairs(self) -> list[tuple[int, float]]:
+        """Returns the requests and the CPU time of parts.
+
+        Short parts are joined, so that enough requests are in each of them.
+        """
+        size = max(1, math.ceil(_IN_PART * len(self.counts)
+                                / max(1, self.requests)))
+        starts = range(0, len(self.counts) - size + 1, size)
+        return [(sum(self.counts[start:start + size]),
+                 sum(self.cpu_parts_s[start:start + size]))
+                for start in starts]
 
     @property
     def requests(self) -> int:
@@ -178,28 +192,69 @@ class ReservationAdvice:
 
 
 def _if_read_late(off: Sequence[float]) -> float:
-    """Returns the sum of the squared deviations of parts.
+    """Returns a bound for the sum of the squared deviations of parts.
 
     The number of requests and the CPU time of a part are read at slightly
     different moments.  If one part has too much CPU time, the next part has
     too little, so the covariance of neighbouring parts corrects this error.
+    The variance and two covariances have the relative error sqrt(6 / n) after
+    *n* independent parts.
     """
-    return max(0.0, sum(each * each for each in off) + 2 * sum(
-        one * other for one, other in itertools.pairwise(off)))
+    return _cautious(6, off) * max(0.0, sum(each * each for each in off)
+                                   + 2 * sum(one * other for one, other
+                                             in itertools.pairwise(off)))
 
 
 def _if_speed_changes(off: Sequence[float]) -> float:
-    """Returns the sum of the squared deviations of parts.
+    """Returns a bound for the sum of the squared deviations of parts.
 
     A CPU is slower while its sibling is busy or its clock is low.  Then all
     requests of a part take longer, so the deviation of the part grows with the
     number of its requests.  Neighbouring parts have nearly the same speed, so
-    their differences hardly contain the speed.  Half the mean square of
-    successive differences is the variance (J. von Neumann et al., The Mean
-    Square Successive Difference, 1941).
+    their differences hardly contain the speed.
     """
-    squares = [(other - one) ** 2 for one, other in itertools.pairwise(off)]
-    return len(off) * statistics.fmean(squares) / 2
+    return _cautious(3, off) * _squares(off)
+
+
+def _squares(parts: Sequence[float]) -> float:
+    """Returns the sum of the squared deviations of parts from their mean.
+
+    Half the mean square of successive differences is the variance (J. von
+    Neumann et al., The Mean Square Successive Difference, 1941).  Its relative
+    error is sqrt(3 / n) after *n* independent parts.
+    """
+    squares = [(other - one) ** 2
+               for one, other in itertools.pairwise(parts)]
+    return len(parts) * statistics.fmean(squares) / 2
+
+
+def _cautious(error: float, parts: Sequence[float]) -> float:
+    """Returns the factor from an estimate to its bound.
+
+    :param error: the square of the relative error, times the number of parts
+    """
+    return 1 + _CAUTION * math.sqrt(error / (len(parts) - 1))
+
+
+def _if_counted_late(counts: Sequence[int], works: Sequence[float]) -> float:
+    """Returns an upper bound for the variation.
+
+    A request counts when the next request of its connection begins, which may
+    be some parts later.  Then the CPU time of a part belongs to other requests
+    than those that count in the part.  The variance of the CPU time of parts
+    is still the sum of two variances: that of the number of requests, in mean
+    CPU times, and that of the CPU times of so many requests (the law of total
+    variance).  The first variance and the sum are estimated, each with its own
+    error.
+
+    :param works: the CPU time of each part, in mean CPU times of a request
+    """
+    requests = sum(counts)
+    of_counts, of_works = (_squares(each) / requests
+                           for each in (counts, works))
+    found = max(0.0, of_works - of_counts)
+    return found + (_cautious(3, counts) - 1) * math.hypot(
+        of_counts, of_counts + found)
 
 
 def advise(measured: MeasuredLoad, target: rt_load.Target,

@@ -124,8 +124,7 @@ class Kernel:
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:
-            return rest * (1 + self.tick_us / runtime_us) + (
-                self._before_us(rest))
+            return 2 * self._before_us(rest) + self.tick_us
         return rest + (NEIGHBOURS * self.tick_us if self.at_ticks else 0)
 
     def _before_us(self, rest_us: float) -> float:

@@ -49,10 +49,12 @@ enum {
 	AF_INET6 = 10,
 	TCP = 6,
 	UDP = 17,
+	MPTCP = 262,
 	PEEK = 2,		/* MSG_PEEK */
 	ESTABLISHED = 1,
 	SHUT_IN = 1,		/* RCV_SHUTDOWN */
 	SYN_SENT = 2,
+	SYN_RECEIVED = 3,
 	CLOSED = 7,
 	LISTEN = 10,
 
@@ -182,7 +184,14 @@ struct in6_addr {
 	u8 s6_addr[16];
 };
 
+struct net;
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
+	possible_net_t skc_net;
 	__be32 skc_daddr;
 	__be16 skc_dport;
 	u16 skc_num;

@@ -57,6 +57,30 @@ struct {
 	__type(value, u32);
 } listeners SEC(".maps");
 
+/*
+ * Ports at which servers listen with MPTCP since before they were watched.  The
+ * file of such a server is a socket of MPTCP, and the socket of TCP that really
+ * listens is not in any table of files.  So this socket has no flow that the
+ * connections could inherit.
+ */
+struct place {
+	u64 net;
+	u64 port;
+};
+
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, EDGES);
+	__type(key, struct place);
+	__type(value, u32);
+} hidden SEC(".maps");
+
+static __always_inline void place_of(struct sock *sk, struct place *place)
+{
+	place->net = (u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	place->port = sk->__sk_common.skc_num;
+}
+
 static __always_inline struct flow *flow_of(struct sock *sk)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
@@ -458,15 +482,34 @@ static __always_inline void establish(struct sock *sk, struct tcp_sock *tcp,
 		flow->first = bpf_ktime_get_ns();
 }
 
+/* Gives a new connection to the server that listens with MPTCP at its port. */
+static __always_inline struct flow *from_hidden(struct sock *sk)
+{
+	struct place place;
+	u32 *server;
+
+	place_of(sk, &place);
+	server = bpf_map_lookup_elem(&hidden, &place);
+	if (!server)
+		return 0;
+	own(sk, *server, SERVER);
+	return flow_of(sk);
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int after)
 {
 	struct tcp_sock *tcp;
+	struct place place;
 	struct flow *flow;
 	u32 server;
 
 	if (sk->sk_protocol != TCP)
 		return 0;
+	if (before == LISTEN && after == CLOSED) {
+		place_of(sk, &place);
+		bpf_map_delete_elem(&hidden, &place);
+	}
 	if (after == LISTEN || after == SYN_SENT) {
 		/* The current task is the one that owns the socket. */
 		server = lane_of(bpf_get_current_task_btf()).server;
@@ -475,6 +518,8 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 		return 0;
 	}
 	flow = after == CLOSED || after == ESTABLISHED ? flow_of(sk) : 0;
+	if (!flow && before == SYN_RECEIVED && after == ESTABLISHED)
+		flow = from_hidden(sk);
 	tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
 	if (!tcp || !flow)
 		return 0;
@@ -548,6 +593,7 @@ int seed(struct bpf_iter__task_file *context)
 	struct file *file = context->file;
 	struct listener at = {};
 	struct socket *socket;
+	struct place place;
 	struct sock *sk;
 	u32 one = 1;
 
@@ -560,10 +606,16 @@ int seed(struct bpf_iter__task_file *context)
 	if (!socket)
 		return 0;
 	sk = socket->sk;
-	if (!sk || sk->sk_protocol != TCP)
+	if (!sk || (sk->sk_protocol != TCP && sk->sk_protocol != MPTCP))
 		return 0;
 	at.port = sk->__sk_common.skc_num;
-	if (sk->__sk_common.skc_state == ESTABLISHED) {
+	if (sk->sk_protocol == MPTCP) {
+		if (sk->__sk_common.skc_state != LISTEN)
+			return 0;
+		bpf_map_update_elem(&listeners, &at, &one, ANY);
+		place_of(sk, &place);
+		bpf_map_update_elem(&hidden, &place, &at.server, ANY);
+	} else if (sk->__sk_common.skc_state == ESTABLISHED) {
 		seed_connection(sk, &at);
 	} else if (sk->__sk_common.skc_state == LISTEN) {
 		bpf_map_update_elem(&listeners, &at, &one, ANY);

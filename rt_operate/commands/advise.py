@@ -25,7 +25,7 @@ from rt_operate.commands import this_host
 
 #: The time is divided into this many parts, because the variance between parts
 #: shows whether requests arrive at random.
-_PARTS = 30
+_PARTS = 120
 #: How long one measurement takes, and in how many parts, with --apply.
 _APPLY_S, _APPLY_PARTS = 5.0, 10
 _WATCH_S = 30.0

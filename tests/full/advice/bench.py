@@ -29,7 +29,9 @@ KERNEL = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4_000)
 START = rt_reservation.Reservation(12_000, 20_000)
 #: The part of the CPU that the server and its neighbour have together.
 ROOM = 0.9
-_UUID, _PARTS = 'watched', 30
+_UUID = 'watched'
+#: As many parts as the command has.
+_PARTS = 120
 _GROUPS = pathlib.Path('/sys/fs/cgroup/cpu')
 #: A runtime that fits into every period.
 _LEAST_US = 1_000

@@ -35,8 +35,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b'done')
     def log_message(self, *_): pass
-http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler
-    ).serve_forever()
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024
+Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
 '''
 _GO = '''package main
 import ("crypto/sha256"; "net/http"; "os"; "strconv")

@@ -91,6 +91,22 @@ class AdviceTest(unittest.TestCase):
             cpu_parts_s=[0.1 * speed for speed in speeds])
         self.assertLess(found.variation, 0.15)
 
+    def test_requests_count_late(self):
+        """Equal requests of many connections count six parts later."""
+        rng = random.Random(seeds.seed())  # noqa: S311
+        counts = [sum(rng.random() < 0.1 for _ in range(200))
+                  for _ in range(120)]
+        found = dataclasses.replace(
+            PLAIN, counts=[*counts[-6:], *counts[:-6]],
+            cpu_parts_s=[count / 1000 for count in counts])
+        self.assertLess(found.variation, 0.8)
+
+    def test_short_parts_are_joined(self):
+        """With two requests in a part, the variation is still measured."""
+        found = dataclasses.replace(PLAIN, counts=[2] * 120,
+                                    cpu_parts_s=[0.002] * 120)
+        self.assertEqual(0, found.variation)
+
     def test_unclear(self):
         with self.assertRaisesRegex(exception.InvalidLoad, 'HTTP/2'):
             self.advise(unclear=3)

@@ -9,7 +9,10 @@ import json
 import math
 import socket
 import statistics
+import unittest
 from unittest import mock
+
+import ddt
 
 from benchmarks import traffic
 from rt_monitor import libbpf
@@ -20,13 +23,22 @@ from tests.functional.kernel.monitor import base
 CONNECTIONS, REQUESTS = 4, 50
 ASKED, ANSWERED = 100, 5_000
 LARGE = 200_000
+#: Servers in Go listen with MPTCP.
+PROTOCOLS = ddt.data(socket.IPPROTO_TCP, socket.IPPROTO_MPTCP)
 
+#: Listens with the protocol of the first argument.
+LISTENING = '''
+import socket, sys
+listener = socket.socket(proto=int(sys.argv[1]))
+listener.bind(('127.0.0.1', 0))
+listener.listen()
+'''
 #: Answers each connection in a thread.  Notes, by the connection's first byte,
 #: when it was woken, and the times before and after a request was read and
 #: answered.
-SERVER = '''
-import json, os, select, socket, sys, tempfile, threading, time
-asked, answered, sendfile = map(int, sys.argv[1:])
+SERVER = LISTENING + '''
+import json, os, select, tempfile, threading, time
+asked, answered, sendfile = map(int, sys.argv[2:])
 file = tempfile.TemporaryFile()
 file.write(bytes(answered)); file.flush()
 log = {}
@@ -53,7 +65,6 @@ def serve(connection):
             connection.sendall(bytes(answered))
         log.setdefault(data[0], []).append(
             (woken, before, read, first, time.monotonic_ns()))
-listener = socket.create_server(('127.0.0.1', 0))
 print(listener.getsockname()[1], flush=True)
 ''' + base.SERVING
 #: Asks and gets an answer twice, and asks once more.
@@ -74,9 +85,8 @@ with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as client:
     print(len(client.recv(1)), flush=True)
 '''
 #: Reads a request, answers it when told to, and then the next one.
-LATE = '''
-import socket, sys
-with socket.create_server(('127.0.0.1', 0)) as listener:
+LATE = LISTENING + '''
+with listener:
     print(listener.getsockname()[1], flush=True)
     connection, _ = listener.accept()
     connection.recv(100)
@@ -113,14 +123,22 @@ sys.stdin.read()
 '''
 
 
+def skip_without(protocol):
+    try:
+        socket.socket(proto=protocol).close()
+    except OSError as error:
+        raise unittest.SkipTest(f'protocol {protocol}: {error}') from None
+
+
+@ddt.ddt
 class TransactionsTest(base.WatchedTest):
 
     needs = transactions.Transactions.name
 
     def exchange(self, answered, requests=REQUESTS, sendfile=0):
         """Returns what both ends say of the exchange, and what was seen."""
-        server = self.python(SERVER, str(ASKED), str(answered),
-                             str(sendfile))
+        server = self.python(SERVER, str(socket.IPPROTO_TCP), str(ASKED),
+                             str(answered), str(sendfile))
         self.port = int(server.stdout.readline())
         client = self.python(CLIENT, *map(str, (
             self.port, CONNECTIONS, requests, ASKED, answered)))
@@ -187,9 +205,11 @@ class TransactionsTest(base.WatchedTest):
         self.exchange(LARGE, 10, sendfile=1)
         self.assert_exact(LARGE, 10)
 
-    def test_a_connection_that_is_older_than_the_programs(self):
+    @PROTOCOLS
+    def test_a_connection_that_is_older_than_the_programs(self, protocol):
+        skip_without(protocol)
         self.monitor.watch([])
-        server = self.python(LATE)
+        server = self.python(LATE, str(int(protocol)))
         self.port = int(server.stdout.readline())
         with socket.create_connection(('127.0.0.1', self.port)) as client:
             client.sendall(bytes(ASKED))
@@ -242,9 +262,12 @@ class TransactionsTest(base.WatchedTest):
         self.assertEqual((0, 1, 0), (edge.took.count, edge.sent,
                                      edge.received))
 
-    def test_a_server_that_is_older_than_the_programs(self):
+    @PROTOCOLS
+    def test_a_server_that_is_older_than_the_programs(self, protocol):
+        skip_without(protocol)
         self.monitor.watch([])
-        server = self.python(SERVER, str(ASKED), str(ANSWERED), '0')
+        server = self.python(SERVER, str(int(protocol)), str(ASKED),
+                             str(ANSWERED), '0')
         self.port = int(server.stdout.readline())
         self.monitor.watch(self.servers)
         self.begun = self.monitor.read()

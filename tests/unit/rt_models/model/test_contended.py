@@ -29,7 +29,7 @@ class PredictTest(base.BaseTestCase):
 
     def test_kernel(self):
         trip = contended.predict(LOAD, RESERVATION, kernel=GROUPS)
-        self.assertAlmostEqual(1e6 / 600 + 400 * 1.25, trip.mean_us)
+        self.assertAlmostEqual(1e6 / 600 + GROUPS.tick_us, trip.mean_us)
 
     def test_overhead_is_taken_from_the_runtime(self):
         """The server serves less, and waits longer for its next period."""

@@ -2,6 +2,8 @@
 
 """Tests how late a server may be, and what a kernel keeps."""
 
+import functools
+import os
 import random
 
 import ddt
@@ -21,7 +23,7 @@ from tests.unit.rt_models.model.simulator import company
 
 DEADLINE = kernel.Kernel(kernel.Rule.SCHED_DEADLINE, 4000)
 GROUPS = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4000)
-_SETS = 60
+_SETS = int(os.environ.get('NOVA_RT_SETS', 60))
 
 
 @ddt.ddt
@@ -31,8 +33,8 @@ class LateTest(base.BaseTestCase):
         self.assertEqual(400, kernel.CBS.late_us(1600, 2000))
         self.assertEqual(0, kernel.CBS.late_us(2000, 2000))
         self.assertEqual(400 + 16_000, DEADLINE.late_us(1600, 2000))
-        self.assertEqual(3000 * (1 + 4 / 7), GROUPS.late_us(7000, 10_000))
-        self.assertEqual(16_000 * 2 + 12_000, GROUPS.late_us(4000, 20_000))
+        self.assertEqual(4000, GROUPS.late_us(7000, 10_000))
+        self.assertEqual(2 * 12_000 + 4000, GROUPS.late_us(4000, 20_000))
 
     def test_the_wait_for_others_is_what_admission_allows(self):
         """Nobody may run before a server that has less than a tick left."""
@@ -43,38 +45,61 @@ class LateTest(base.BaseTestCase):
             one = rt_reservation.Reservation(runtime_us, 10_000)
             self.assertEqual(admitted, rule.response_us(one, [first])
                              is not None)
-            alone_us = (10_000 - runtime_us) * (1 + 4000 / runtime_us)
-            self.assertAlmostEqual(
-                6000 - runtime_us if admitted else 0,
-                GROUPS.late_us(runtime_us, 10_000) - alone_us)
+            self.assertEqual(
+                2 * (6000 - runtime_us) + 4000 if admitted else 4000,
+                GROUPS.late_us(runtime_us, 10_000))
+
+    def late_us(self, draw, simulated, servers, place, requests):
+        """Returns how late the latest request of a server is.
+
+        The server beside neighbours is compared with the fluid queue.
+
+        :param requests: a function that draws requests until a time
+        """
+        one = servers[place]
+        until_us = 40 * max(other.period_us for other in servers)
+        asked = requests(one, until_us / 2)
+        seen = simulated.simulate(draw, [
+            cpu.Station(other, asked if number == place else draw.choice((
+                company.busy_from(0.0), requests(other, until_us))))
+            for number, other in enumerate(servers)],
+            until_us)[place].responses_us
+        fluid = lone.responses_us(traffic.Arrivals(
+            asked.arrivals_us, asked.works_us / one.share), 1, 1)
+        return (seen - fluid)[np.isfinite(seen)].max(initial=0)
 
     @ddt.data((kernel.CBS, company.Kernel('cbs')),
               (DEADLINE, company.Kernel('sched_deadline', 4000)),
               (GROUPS, company.fixed_priorities(4000)))
     @ddt.unpack
     def test_holds_for_each_request(self, known, simulated):
-        """The server beside neighbours is compared with the fluid queue."""
         draw = random.Random(seeds.seed())  # noqa: S311
         for _ in range(_SETS):
             servers = company.admitted(draw, simulated, 10_000)
             place = draw.randrange(len(servers))
             one = servers[place]
-            until_us = 40 * max(other.period_us for other in servers)
-            requests = company.random_requests(draw, one, until_us / 2)
-            seen = simulated.simulate(draw, [
-                cpu.Station(other, requests if number == place
-                            else draw.choice((
-                                company.busy_from(0.0),
-                                company.random_requests(draw, other,
-                                                        until_us))))
-                for number, other in enumerate(servers)],
-                until_us)[place].responses_us
-            fluid = lone.responses_us(traffic.Arrivals(
-                requests.arrivals_us, requests.works_us / one.share), 1, 1)
-            late = (seen - fluid)[np.isfinite(seen)]
             self.assertLessEqual(
-                late.max(initial=0),
+                self.late_us(draw, simulated, servers, place,
+                             functools.partial(company.random_requests,
+                                               draw)),
                 known.late_us(one.runtime_us, one.period_us) + 1e-3,
+                f'{one} of {servers}')
+
+    def test_holds_for_chosen_requests_on_mainline(self):
+        draw = random.Random(seeds.seed())  # noqa: S311
+        for _ in range(_SETS):
+            tick_us = draw.choice((1000, 4000, 10_000))
+            servers = company.admitted(
+                draw, company.fixed_priorities(tick_us), 5 * tick_us // 2)
+            one = servers[0]
+            self.assertLessEqual(
+                self.late_us(
+                    draw, company.fixed_priorities(tick_us), servers, 0,
+                    lambda server, until_us, tick_us=tick_us:
+                    company.chosen_requests(draw, server, tick_us,
+                                            until_us)),
+                kernel.Kernel(GROUPS.rule, tick_us).late_us(
+                    one.runtime_us, one.period_us) + 1e-3,
                 f'{one} of {servers}')
 
 

@@ -4,6 +4,7 @@ from oslotest import base
 
 from nova_rt.rules import exception
 from rt_models.model import contended
+from rt_models.model import crowded
 from rt_models.model import kernel
 from rt_models.model import load as rt_load
 from rt_models.model import varied
@@ -77,3 +78,13 @@ class PlanTest(base.BaseTestCase):
     def test_out_of_reach(self):
         self.assertRaises(exception.NoAnswer, varied.plan, LOAD,
                           rt_load.Target(3_000, 0.99), 1, kernel.CBS, 0.95)
+
+    def test_near_the_simulated_neighbour_on_mainline(self):
+        """The bound holds beside any servers, and needs little more."""
+        groups = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4000)
+        target = rt_load.Target(40_000, 0.95)
+        load = rt_load.Load(437, 3125)
+        beside_us = crowded.runtime_us(load, target, 10_000, 0.56, groups,
+                                       0.9)
+        self.assertLess(varied.runtime_us(load, target, 10_000, 0.56, groups,
+                                          0.9), 1.15 * beside_us)

@@ -166,6 +166,29 @@ def random_requests(draw: random.Random,
         int(1.2 * rate * until_us) + 5, draw.getrandbits(32))
 
 
+def chosen_requests(draw: random.Random,
+                    reservation: rt_reservation.Reservation, tick_us: int,
+                    until_us: float) -> traffic.Arrivals:
+    """Draws requests by which a server is late, if it ever is.
+
+    Long requests use up a budget and a part of a tick.  Short requests come
+    right after them, or in the part of a period that is left.
+    """
+    runtime_us, period_us = reservation.runtime_us, reservation.period_us
+    pairs, time_us = [], draw.uniform(0, period_us)
+    while time_us < until_us:
+        work_us = draw.choice((
+            draw.uniform(1, 200), draw.uniform(0, tick_us),
+            draw.uniform(0.1, 1.2) * runtime_us,
+            draw.uniform(0.5, 3) * runtime_us + draw.uniform(0, tick_us)))
+        pairs.append((time_us, work_us))
+        time_us += draw.choice((
+            draw.uniform(0, tick_us), draw.uniform(0, period_us),
+            draw.uniform(0.5, 1.2) * work_us / reservation.share,
+            draw.uniform(0, 4 * period_us)))
+    return requests(*pairs)
+
+
 class Lost(NamedTuple):
     """Returns how much less than it reserved a busy server got, in us.
 
