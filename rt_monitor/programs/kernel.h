@@ -207,6 +207,7 @@ struct sock {
 };
 
 struct tcp_sock {
+	bool is_mptcp;
 	u32 rcv_nxt;
 	u32 copied_seq;
 	u32 write_seq;

@@ -469,6 +469,20 @@ static __always_inline void own(struct sock *sk, u32 server, enum role role)
 	flow->known = 0;
 }
 
+/*
+ * Counts a connection of MPTCP as one unclear exchange: its data passes other
+ * functions of the kernel than the data of TCP.
+ */
+static __always_inline void refuse(struct sock *sk, struct flow *flow)
+{
+	struct exchange exchange = { .whole = 1, .unclear = 1 };
+	struct edge_key key;
+
+	flow->speech = UNCLEAR;
+	key_of(sk, flow, &key);
+	count(&key, &exchange, bpf_ktime_get_ns());
+}
+
 /* A connection is established. */
 static __always_inline void establish(struct sock *sk, struct tcp_sock *tcp,
 				      struct flow *flow)
@@ -480,6 +494,8 @@ static __always_inline void establish(struct sock *sk, struct tcp_sock *tcp,
 	/* The time at which a request came that had waited for the connection. */
 	if (flow->phase == IDLE)
 		flow->first = bpf_ktime_get_ns();
+	if (bpf_core_field_exists(tcp->is_mptcp) && tcp->is_mptcp)
+		refuse(sk, flow);
 }
 
 /* Gives a new connection to the server that listens with MPTCP at its port. */
@@ -560,7 +576,7 @@ static __always_inline void seed_connection(struct sock *sk,
 	bool answers = bpf_map_lookup_elem(&listeners, at) != 0;
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
-	if (!tcp)
+	if (!tcp && sk->sk_protocol == TCP)
 		return;		/* a raw socket for segments of TCP */
 	if (!flow) {
 		own(sk, HOST, UNKNOWN);
@@ -573,7 +589,9 @@ static __always_inline void seed_connection(struct sock *sk,
 	}
 	own(sk, at->server, answers ? SERVER : CLIENT);
 	flow = bpf_sk_storage_get(&flows, sk, 0, 0);
-	if (flow) {
+	if (flow && !tcp) {
+		refuse(sk, flow);
+	} else if (flow && tcp) {
 		flow->copied = tcp->copied_seq;
 		flow->arrived = tcp->rcv_nxt;
 		flow->known = 1;
@@ -609,17 +627,14 @@ int seed(struct bpf_iter__task_file *context)
 	if (!sk || (sk->sk_protocol != TCP && sk->sk_protocol != MPTCP))
 		return 0;
 	at.port = sk->__sk_common.skc_num;
-	if (sk->sk_protocol == MPTCP) {
-		if (sk->__sk_common.skc_state != LISTEN)
-			return 0;
-		bpf_map_update_elem(&listeners, &at, &one, ANY);
-		place_of(sk, &place);
-		bpf_map_update_elem(&hidden, &place, &at.server, ANY);
-	} else if (sk->__sk_common.skc_state == ESTABLISHED) {
+	if (sk->__sk_common.skc_state == ESTABLISHED) {
 		seed_connection(sk, &at);
 	} else if (sk->__sk_common.skc_state == LISTEN) {
 		bpf_map_update_elem(&listeners, &at, &one, ANY);
-		if (!bpf_sk_storage_get(&flows, sk, 0, 0))
+		place_of(sk, &place);
+		if (sk->sk_protocol == MPTCP)
+			bpf_map_update_elem(&hidden, &place, &at.server, ANY);
+		else if (!bpf_sk_storage_get(&flows, sk, 0, 0))
 			own(sk, at.server, SERVER);
 	}
 	return 0;

@@ -279,6 +279,34 @@ class TransactionsTest(base.WatchedTest):
             for role in transactions.Role))
         self.assert_exact(ANSWERED, 2)
 
+    def exchange_by_mptcp(self, watch):
+        """Returns the exchanges that are unclear at the server.
+
+        :param watch: a function that is called between two exchanges
+        """
+        skip_without(socket.IPPROTO_MPTCP)
+        server = self.python(SERVER, str(int(socket.IPPROTO_MPTCP)), '1', '1',
+                             '0')
+        self.port = int(server.stdout.readline())
+        with socket.socket(proto=socket.IPPROTO_MPTCP) as client:
+            client.connect(('127.0.0.1', self.port))
+            for step in (watch, lambda: None):
+                client.sendall(b'x')
+                client.recv(1)
+                step()
+        self.wait_for(lambda: self.answered().edges)
+        edge = self.edge(transactions.Role.SERVER)
+        self.assertEqual(0, edge.took.count)
+        return edge.unclear
+
+    def test_both_ends_speak_mptcp(self):
+        self.assertEqual(1, self.exchange_by_mptcp(lambda: None))
+
+    def test_a_connection_of_mptcp_that_is_older_than_the_programs(self):
+        self.monitor.watch([])
+        self.assertEqual(1, self.exchange_by_mptcp(
+            lambda: self.monitor.watch(self.servers)))
+
 
 class WithoutEventTest(TransactionsTest):
     """On kernels before 6.16, another program sees what a socket sends."""
