@@ -26,6 +26,18 @@ _BEHIND = ('taskset', '-c', '1', 'chrt', '--rr', '20')
 _ZIPPED = (b'GET /large HTTP/1.1\r\nHost: x\r\n'
            b'Accept-Encoding: gzip\r\n\r\n')
 _LARGE = web.GET.replace(b'file', b'large')
+#: With fewer threads, Apache would close connections that are idle.
+_APACHE = '''
+LoadModule deflate_module {modules}/mod_deflate.so
+SetOutputFilter DEFLATE
+KeepAliveTimeout 60
+StartServers 1
+ServerLimit 1
+ThreadLimit 200
+ThreadsPerChild 200
+MaxRequestWorkers 200
+MaxSpareThreads 200
+'''
 _LUA = b'local s = 0 for i = 1, 40000 do s = s + i end return 1'
 _EVAL = b'*3\r\n$4\r\nEVAL\r\n$%d\r\n%s\r\n$1\r\n0\r\n' % (len(_LUA), _LUA)
 _SELECT = 'select sum(i) from generate_series(1, 5000) as i;\n'
@@ -57,8 +69,7 @@ def _nginx(stage: signals_stage.Stage) -> Iterator[Client]:
 @contextlib.contextmanager
 def _apache(stage: signals_stage.Stage) -> Iterator[Client]:
     web.prepare(stage)
-    with web.apache(stage, 'LoadModule deflate_module {modules}/mod_deflate.so'
-                    '\nSetOutputFilter DEFLATE') as port:
+    with web.apache(stage, _APACHE) as port:
         yield _client(stage, port, _ZIPPED)
 
 
