@@ -243,7 +243,7 @@ def _if_counted_late(counts: Sequence[int], works: Sequence[float]) -> float:
     be some parts later.  Then the CPU time of a part belongs to other requests
     than those that count in the part.  The variance of the CPU time of parts
     is still the sum of two variances: that of the number of requests, in mean
-    CPU times, and that of the CPU times of so many requests (the law of total
+    CPU times, and that of the CPU times of the requests (the law of total
     variance).  The first variance and the sum are estimated, each with its own
     error.
 
@@ -252,9 +252,9 @@ def _if_counted_late(counts: Sequence[int], works: Sequence[float]) -> float:
     requests = sum(counts)
     of_counts, of_works = (_squares(each) / requests
                            for each in (counts, works))
-    found = max(0.0, of_works - of_counts)
-    return found + (_cautious(3, counts) - 1) * math.hypot(
-        of_counts, of_counts + found)
+    estimate = max(0.0, of_works - of_counts)
+    return estimate + (_cautious(3, counts) - 1) * math.hypot(
+        of_counts, of_counts + estimate)
 
 
 def advise(measured: MeasuredLoad, target: rt_load.Target,
