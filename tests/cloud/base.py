@@ -5,6 +5,7 @@
 import atexit
 from collections.abc import Callable
 import functools
+import json
 import os
 import pathlib
 import re
@@ -27,6 +28,8 @@ from oslotest import base
 from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs
 from nova_rt.machine import privsep
+from nova_rt.rules import cpulist
+from nova_rt.rules import hostmap
 from nova_rt.services.compute import claims
 from tests.cloud import forked
 
@@ -145,6 +148,13 @@ class CloudTestCase(base.BaseTestCase):
             'hw:cpu.rt_runtime_us': str(runtime),
             'hw:cpu.rt_period_us': str(period), **more})
         return str(found.id)
+
+    def pools(self) -> int:
+        """Returns how many pCPUs count their reservations apart."""
+        [stats] = host.published(self.settings)
+        found = json.loads(stats[hostmap.MAP])
+        return 1 if found['replicated'] else len(
+            cpulist.parse_ids(found['cpus']))
 
     def boot(self, flavor: str, hints: dict[str, object] | None = None,
              wanted: str = 'ACTIVE', image: str = ''

@@ -58,7 +58,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
                                   self.claim(second).cpus[0]})
 
     def test_six_at_once_where_three_fit(self):
-        flavor = self.flavor(30_000, 100_000)
+        flavor = self.flavor(30_000, 100_000, self.pools())
         servers = [self.begin(flavor) for _ in range(6)]
         self.eventually('all are decided', lambda: 'BUILD' not in [
             self.cloud.compute.get_server(server).status
@@ -74,7 +74,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
         self.assert_nothing_left()
 
     def test_no_room(self):
-        flavor = self.flavor()
+        flavor = self.flavor(vcpus=self.pools())
         self.boot(flavor)
         refused = self.boot(flavor, wanted='ERROR')
         fault = self.cloud.compute.get_server(refused).fault['message']
