@@ -14,7 +14,6 @@ from nova_rt.machine.kernel import journal as rt_journal
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
 from nova_rt.rules import cpulist
-from rt_hcbs import fragile
 from rt_hcbs import hcbs_rfc
 
 
@@ -64,27 +63,17 @@ class ListPeriod(two_files.Period):
         return values.pop()
 
 
-class HcbsRfcMulti(fragile.FragileFiles):
+class HcbsRfcMulti(hcbs_rfc.HcbsRfc):
     """The kernel interface F3m (``hcbs_rfc_multi``); see KernelInterface."""
 
     name = 'hcbs_rfc_multi'
     label = 'F3m'
-    file = two_files.RUNTIME
     replicated = False
-    min_runtime_us = 2
-    min_period_us = 100
-
-    @classmethod
-    def evidence(cls, version: int) -> base.Evidence:
-        return base.Evidence.VALUES
 
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:
         return hcbs_rfc.is_rfc(survey) and (
             hcbs_rfc.accepts_cpu_lists(survey) is rt_survey.Outcome.ACCEPTED)
-
-    def prepare(self, ppm: int) -> None:
-        self._seed(ppm)
 
     def _runtime(self, path: str) -> rt_journal.Cell:
         return ListRuntime(self._fs, path, self._cpus)

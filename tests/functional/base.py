@@ -186,6 +186,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
                 ('nova_rt.machine.privsep.cgroup_pctxt.client_mode', False),
                 ('nova_rt.machine.host.namespaces.trouble', lambda host: ''),
                 ('nova_rt.machine.kernel.tree.time', self.clock),
+                ('rt_hcbs.fragile.time', self.clock),
                 ('nova_rt.machine.kernel.tasks.Tasks', emulated.EmulatedTasks),
                 ('nova_rt.machine.privsep.read_pid', guests.read_pid),
                 ('nova_rt.services.virt.libvirt.driver.libvirt', fakelibvirt)):

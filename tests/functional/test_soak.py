@@ -79,6 +79,7 @@ class CloudTest(base.TestCase):
                 *emulated.THREADS.items(),
                 ('nova_rt.machine.privsep.cgroup_pctxt.client_mode', False),
                 ('nova_rt.machine.kernel.tree.time', self.clock),
+                ('rt_hcbs.fragile.time', self.clock),
                 ('nova_rt.machine.kernel.detect.installed',
                  functools.cache(detect.installed)),
                 ('nova_rt.machine.kernel.tasks.Tasks', emulated.EmulatedTasks),

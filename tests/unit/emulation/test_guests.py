@@ -4,13 +4,11 @@
 
 import os
 import unittest
-from unittest import mock
 
 import ddt
 
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import detect
-from nova_rt.machine.kernel import tree
 from tests.emulation import clock
 from tests.emulation import kernels
 from tests.emulation import tasks
@@ -83,7 +81,7 @@ class GuestsTest(unittest.TestCase):
         self.start(name)
         found = detect.detect(self.kernel)
         assert found is not None
-        with mock.patch.object(tree, 'time', self.clock):
+        with clock.waiting(self.clock):
             found.prepare(900_000)
             found.settle('/machine')
             process = self.guests.start_qemu('a', ['0', '1'])
