@@ -7,6 +7,8 @@ import sys
 
 import fixtures
 
+from nova_rt.machine import privsep
+
 _POINTS = """\
 [nova_rt.kernel]
 guarantee = tests.emulation.eighth.interface:Guarantee
@@ -25,3 +27,6 @@ class Installed(fixtures.Fixture):
         (info / 'entry_points.txt').write_text(_POINTS)
         sys.path.insert(0, str(folder))
         self.addCleanup(sys.path.remove, str(folder))
+        # privsep asks once which files the installed interfaces write.
+        privsep._installed_forms.cache_clear()
+        self.addCleanup(privsep._installed_forms.cache_clear)

@@ -71,8 +71,6 @@ class WriteTest(_Case):
         path = self.group / 'cpu.guarantee'
         path.touch()
         self.refused(path, '5 10')
-        privsep._installed_forms.cache_clear()
-        self.addCleanup(privsep._installed_forms.cache_clear)
         self.useFixture(installed.Installed())
         privsep.write_cgroup_file(str(path), '5 10')
         self.assertEqual('5 10\n', path.read_text())
@@ -83,8 +81,6 @@ class WriteTest(_Case):
         self.useFixture(fixtures.MonkeyPatch(
             'tests.emulation.eighth.interface.Guarantee.writes',
             {'memory.max': '[0-9]+', '../x': '.*', 'cpu.x': '[0-9]'}))
-        privsep._installed_forms.cache_clear()
-        self.addCleanup(privsep._installed_forms.cache_clear)
         self.useFixture(installed.Installed())
         self.assertEqual({'cpu.x', 'cpu.rt_multi_runtime_us'},
                          set(privsep._installed_forms()))
