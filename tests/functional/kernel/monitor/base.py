@@ -30,6 +30,10 @@ _KERNEL = pathlib.Path('/proc/kallsyms')
 #: A symbol that a kernel has if it can run the programs of a source.
 _SYMBOLS = {'tcp': '__traceiter_sock_send_length', 'tap': 'tcx_link_attach'}
 
+#: Skips a test on a machine with one CPU.
+needs_two_cpus = unittest.skipIf(
+    os.cpu_count() == 1, 'client and server need a CPU each')
+
 #: Runs the rest of its arguments in the groups of the first argument, which
 #: are separated by commas.
 JOIN = ('groups=$1; shift; for each in $(echo $groups | tr , " "); do '

@@ -50,6 +50,7 @@ class TapTest(base.ProgramsTest):
         subprocess.run(['nsenter', '-t', str(self.inside), '-n',
                         sys.executable, '-c', program, *words], check=True)
 
+    @base.needs_two_cpus
     def test_a_server_inside(self):
         for case in (traffic.Case(2_000, 2_000),
                      traffic.Case(200, 100, answered=200_000)):

@@ -327,6 +327,7 @@ class WithoutEventTest(TransactionsTest):
         super().setUp()
 
 
+@base.needs_two_cpus
 class LoadTest(base.AnyKernelTest):
     """Many requests at random times, by a generator of our own in C."""
 
