@@ -8,9 +8,9 @@ Random servers arrive one after another at one host until the first one that
 does not fit.  The policy places each server; with moves, the planner may make
 room for a server that does not fit.  Where free bandwidth is gathered, up to
 two vCPUs of earlier servers move with each server that is accepted.  The
-optimal packer knows all servers in
-advance, and may place all servers again for each arrival.  The benchmark
-computes an upper bound of the bandwidth that the optimal packer accepts.  The
+optimal packer knows all servers in advance, and may place all servers again
+for each arrival.  The benchmark computes an upper bound of the bandwidth that
+the optimal packer accepts.  The
 optimal packer cannot accept a server if the bound L2 of Martello and Toth
 (1990) says that the servers need more pCPUs than the host has, or if a
 complete search finds no place for all of them.  If a search takes too long,

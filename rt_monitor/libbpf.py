@@ -210,9 +210,8 @@ class Object:
         """Loads the programs.
 
         :param path: the path of the object file
-        :param instead: programs of the file that take the place of other
-            programs, by the names of these, on a kernel that lacks the events
-            of these
+        :param instead: for each program whose event some kernels lack, the
+            program that takes its place on these kernels
         :raises CannotMonitor: when the programs were not compiled, or the
             kernel does not accept them
         """

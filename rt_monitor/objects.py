@@ -34,7 +34,7 @@ class ProgramSource:
 
     #: The name of the source and of its object file.
     name: str
-    #: Programs in the place of others, as for libbpf.Object.
+    #: Programs for kernels that lack an event; see libbpf.Object.
     instead: Mapping[str, str] = types.MappingProxyType({})
 
     def __init__(self) -> None:
