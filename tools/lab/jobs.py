@@ -23,7 +23,8 @@ NAMED = {
     'kernel': 'stestr --test-path tests/functional run --serial '
               'functional.kernel',
     'functional': 'stestr --test-path tests/functional run',
-    'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
+    'cloud': 'stestr --test-path tests/cloud run --serial '
+             f'${{NOVA_RT_TESTS:+"$NOVA_RT_TESTS"}}{_LOGS}',
     'figure5': 'stestr --test-path tests/cloud run --serial -n '
                f'tests.cloud.test_figure5{_LOGS}',
     'life': 'stestr --test-path tests/cloud run --serial '
