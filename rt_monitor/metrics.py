@@ -198,9 +198,13 @@ def _transactions(snapshot: monitor_snapshot.Snapshot
         f'{_SERVER}peers_beyond_total', 'counter', 'Transactions with peers '
         'for which the monitor has no place, because the server has more '
         'peers than places.')
+    answers = exposition.Family(
+        f'{_SERVER}answers_total', 'counter', 'Answers over TCP that the '
+        'server has begun, whether their transactions have ended or not.')
     for uuid, traffic in snapshot.answered.items():
         late.add(traffic.stats.late, _labels(uuid))
         beyond.add(traffic.stats.beyond, _labels(uuid))
+        answers.add(traffic.stats.answers, _labels(uuid))
         for role in transactions.Role:
             total = traffic.total(role)
             if not total.received and not total.sent:
@@ -212,8 +216,8 @@ def _transactions(snapshot: monitor_snapshot.Snapshot
             sent.add(total.sent, labels)
         waiting.add(traffic.waiting, _labels(uuid))
         first.add(traffic.first, _labels(uuid))
-    yield from (received, sent, unclear, late, beyond, *took.families,
-                *waiting.families, *first.families)
+    yield from (received, sent, unclear, late, beyond, answers,
+                *took.families, *waiting.families, *first.families)
 
 
 def _requests(snapshot: monitor_snapshot.Snapshot

@@ -63,7 +63,7 @@ class Snapshot:
         server start again, for example because its vCPUs change
     :ivar missed_switches: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
-    :ivar network: the numbers of transactions that are not counted in full, of
+    :ivar network: the numbers of connections and transactions, of
         all servers; None without the sources of transactions
     :ivar datagrams: datagrams of servers with network interfaces, by UUID
     :ivar energy_uj: energy by UUID, power.HOST and power.IDLE; empty without

@@ -249,6 +249,7 @@ def _transactions(traffic: transactions.ServerTransactions) -> dict[str, Any]:
             'first_byte_ns': _times(traffic.first),
             'late_connections': traffic.stats.late,
             'peers_beyond': traffic.stats.beyond,
+            'answers': traffic.stats.answers,
             **{role.name.lower(): _traffic(traffic.total(role))
                for role in transactions.Role},
             'peers': [{

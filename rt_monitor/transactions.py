@@ -27,8 +27,8 @@ _KEY = struct.Struct('=IHH16s')
 _EDGE = struct.Struct('=QQQ')
 #: ``struct traffic`` before its times: in, out, unclear.
 _TRAFFIC = struct.Struct('=QQQ')
-#: The end of ``struct sums``: late, beyond.
-_STATS = struct.Struct('=QQ')
+#: The end of ``struct sums``: late, beyond, answers.
+_STATS = struct.Struct('=QQQ')
 _TRAFFIC_SIZE = _TRAFFIC.size + histogram.SIZE
 
 
@@ -89,23 +89,29 @@ class Edge:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TransactionStats:
-    """The numbers of transactions that are not counted in full.
+    """Numbers of connections and transactions of a server.
 
     :ivar late: connections that were open before their server was watched
     :ivar beyond: transactions with peers beyond the bounds
+    :ivar answers: answers that the server has begun.  A transaction counts
+        only when the next request of its connection arrives, or when the
+        connection ends.
     """
 
     late: int = 0
     beyond: int = 0
+    answers: int = 0
 
     def __add__(self, other: 'TransactionStats') -> 'TransactionStats':
         return TransactionStats(self.late + other.late,
-                                self.beyond + other.beyond)
+                                self.beyond + other.beyond,
+                                self.answers + other.answers)
 
     def since(self, before: 'TransactionStats') -> 'TransactionStats':
         """Returns the counts since an earlier reading."""
         return TransactionStats(self.late - before.late,
-                                self.beyond - before.beyond)
+                                self.beyond - before.beyond,
+                                self.answers - before.answers)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ return numbers and doubts.
 
 from collections.abc import Iterator, Sequence
 import dataclasses
-import itertools
+import functools
 import math
 import statistics
 
@@ -19,6 +19,7 @@ from rt_models.model import crowded
 from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 from rt_models.model import planner
+from rt_models.model import variation as rt_variation
 from rt_models.model import varied
 from rt_monitor import histogram
 
@@ -33,16 +34,19 @@ _CAUTION = 2.0
 _RANDOM = (0.5, 2.0)
 #: The least number of counts from which the variance is computed.
 _COUNTS = 10
-#: The least number of requests in a part of the measurement. With fewer
-#: requests, the CPU time of the part may belong to other requests.
-_IN_PART = 5
+#: The parts in which requests are counted are joined to this many, so that
+#: bursts of some length are seen.
+_LONG_PARTS = 120
+#: Nearly all requests take at most the time at this percentile.
+_NEARLY_ALL = 0.99
 
 
 @dataclasses.dataclass(frozen=True)
 class MeasuredLoad:
     """The load of a server, as measured.
 
-    :ivar counts: requests in each of equal parts of the time
+    :ivar counts: requests that were answered in each of equal parts of the
+        time
     :ivar span_s: the length of the whole measurement
     :ivar cpu_parts_s: CPU time of all tasks of the server in each part
     :ivar took: the times from the arrival of a request to the end of its
@@ -65,39 +69,22 @@ class MeasuredLoad:
         """Returns the CPU time of all tasks of the server."""
         return sum(self.cpu_parts_s)
 
+    @functools.cached_property
+    def measured_variation(self) -> float | None:
+        """The upper bound of the variation of requests' CPU times.
+
+        The variation is the squared coefficient of variation.  None where too
+        few requests were seen.
+        """
+        return rt_variation.upper_bound(
+            self.counts, self.cpu_parts_s, self.span_s,
+            self.took.quantile_ns(_NEARLY_ALL) / 1e9)
+
     @property
     def variation(self) -> float:
-        """Returns an upper bound for the variation of requests' CPU times.
-
-        The variation is the squared coefficient of variation. In each part of
-        the measurement, the CPU time minus the number of requests times their
-        mean CPU time is the sum of the deviations of these requests. Three
-        disturbances make these sums larger, so three bounds are computed, and
-        the smallest one counts. A bound is two standard deviations above its
-        estimate. The result is 1 where too few requests
-        were seen.
-        """
-        pairs = self._pairs()
-        if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
-            return 1.0
-        mean = self.cpu_s / self.requests
-        one = self.requests * mean ** 2
-        off = [cpu - count * mean for count, cpu in pairs]
-        return min(_if_read_late(off) / one, _if_speed_changes(off) / one,
-                   _if_counted_late([count for count, _ in pairs],
-                                    [cpu / mean for _, cpu in pairs]))
-
-    def _pairs(self) -> list[tuple[int, float]]:
-        """Returns the requests and the CPU time of parts.
-
-        Short parts are joined, so that enough requests are in each of them.
-        """
-        size = max(1, math.ceil(_IN_PART * len(self.counts)
-                                / max(1, self.requests)))
-        starts = range(0, len(self.counts) - size + 1, size)
-        return [(sum(self.counts[start:start + size]),
-                 sum(self.cpu_parts_s[start:start + size]))
-                for start in starts]
+        """Returns the variation; as of exponential times if not measured."""
+        measured = self.measured_variation
+        return 1.0 if measured is None else measured
 
     @property
     def requests(self) -> int:
@@ -191,72 +178,6 @@ class ReservationAdvice:
     doubts: tuple[str, ...]
 
 
-def _if_read_late(off: Sequence[float]) -> float:
-    """Returns a bound for the sum of the squared deviations of parts.
-
-    The number of requests and the CPU time of a part are read at slightly
-    different moments.  If one part has too much CPU time, the next part has
-    too little, so the covariance of neighbouring parts corrects this error.
-    The variance and two covariances have the relative error sqrt(6 / n) after
-    *n* independent parts.
-    """
-    return _cautious(6, off) * max(0.0, sum(each * each for each in off)
-                                   + 2 * sum(one * other for one, other
-                                             in itertools.pairwise(off)))
-
-
-def _if_speed_changes(off: Sequence[float]) -> float:
-    """Returns a bound for the sum of the squared deviations of parts.
-
-    A CPU is slower while its sibling is busy or its clock is low.  Then all
-    requests of a part take longer, so the deviation of the part grows with the
-    number of its requests.  Neighbouring parts have nearly the same speed, so
-    their differences hardly contain the speed.
-    """
-    return _cautious(3, off) * _squares(off)
-
-
-def _squares(parts: Sequence[float]) -> float:
-    """Returns the sum of the squared deviations of parts from their mean.
-
-    Half the mean square of successive differences is the variance (J. von
-    Neumann et al., The Mean Square Successive Difference, 1941).  Its relative
-    error is sqrt(3 / n) after *n* independent parts.
-    """
-    squares = [(other - one) ** 2
-               for one, other in itertools.pairwise(parts)]
-    return len(parts) * statistics.fmean(squares) / 2
-
-
-def _cautious(error: float, parts: Sequence[float]) -> float:
-    """Returns the factor from an estimate to its bound.
-
-    :param error: the square of the relative error, times the number of parts
-    """
-    return 1 + _CAUTION * math.sqrt(error / (len(parts) - 1))
-
-
-def _if_counted_late(counts: Sequence[int], works: Sequence[float]) -> float:
-    """Returns an upper bound for the variation.
-
-    A request counts when the next request of its connection begins, which may
-    be some parts later.  Then the CPU time of a part belongs to other requests
-    than those that count in the part.  The variance of the CPU time of parts
-    is still the sum of two variances: that of the number of requests, in mean
-    CPU times, and that of the CPU times of the requests (the law of total
-    variance).  The first variance and the sum are estimated, each with its own
-    error.
-
-    :param works: the CPU time of each part, in mean CPU times of a request
-    """
-    requests = sum(counts)
-    of_counts, of_works = (_squares(each) / requests
-                           for each in (counts, works))
-    estimate = max(0.0, of_works - of_counts)
-    return estimate + (_cautious(3, counts) - 1) * math.hypot(
-        of_counts, of_counts + estimate)
-
-
 def advise(measured: MeasuredLoad, target: rt_load.Target,
            kernel: rt_kernel.Kernel) -> ReservationAdvice:
     """Returns the smallest reservation that meets a target.
@@ -318,7 +239,11 @@ def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
     if above < _ENOUGH:
         yield (f'Only {measured.requests} requests were seen, {above:.1f} of '
                f'them above the percentile; watch longer.')
-    spread = dispersion(measured.counts)
+    if measured.measured_variation is None:
+        yield ('Too few requests were seen to measure how much their CPU '
+               'times vary, so the advice takes them as exponential; watch '
+               'longer.')
+    spread = dispersion(_long_parts(measured.counts))
     if spread is not None and not _RANDOM[0] <= spread <= _RANDOM[1]:
         yield (f'Requests do not arrive at random times, as the model '
                f'assumes: the variance of their number is {spread:.2f} of '
@@ -332,6 +257,13 @@ def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
         yield (f'The budget ran out {measured.exhausted} times while the '
                'server was watched: clients that wait for answers would send '
                'more requests if the server had a larger reservation.')
+
+
+def _long_parts(counts: Sequence[int]) -> list[int]:
+    """Returns the counts of longer parts."""
+    size = max(1, len(counts) // _LONG_PARTS)
+    return [sum(counts[begin:begin + size])
+            for begin in range(0, len(counts) - size + 1, size)]
 
 
 def dispersion(counts: Sequence[int]) -> float | None:

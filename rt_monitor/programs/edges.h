@@ -47,6 +47,7 @@ struct sums {
 	struct histogram first;
 	u64 late;	/* connections that are older than the programs */
 	u64 beyond;	/* transactions that have no edge */
+	u64 answers;	/* that the server has begun */
 };
 
 /* The places of a server, and the keys of the edges that have them. */
@@ -195,6 +196,14 @@ static __always_inline void count_late(u32 server)
 
 	if (into)
 		__sync_fetch_and_add(&into->late, 1);
+}
+
+static __always_inline void count_answer(u32 server)
+{
+	struct sums *into = bpf_map_lookup_elem(&sums, &server);
+
+	if (into)
+		__sync_fetch_and_add(&into->answers, 1);
 }
 
 #endif

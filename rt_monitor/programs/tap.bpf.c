@@ -144,8 +144,11 @@ static __always_inline void pass_on(struct __sk_buff *skb, struct flow *flow,
 		}
 	} else if (flow->phase != IDLE) {
 		flow->last = bpf_ktime_get_ns();
-		if (flow->phase == REQUEST)
+		if (flow->phase == REQUEST) {
 			flow->first = flow->last;
+			if (flow->role == SERVER)
+				count_answer(of->server);
+		}
 		flow->phase = ANSWER;
 	}
 }

@@ -177,6 +177,8 @@ static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
 		flow->first = flow->last = now;
+		if (flow->role == SERVER)
+			count_answer(flow->server);
 	}
 }
 

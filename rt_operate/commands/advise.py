@@ -3,7 +3,7 @@
 """``nova-rt advise``: derives a reservation for a server from its load."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 import dataclasses
 import functools
 import itertools
@@ -14,6 +14,8 @@ from nova_rt.cli import formats
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import load as rt_load
+from rt_monitor import histogram
+from rt_monitor import servers
 from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 from rt_operate import advice as rt_advice
@@ -23,12 +25,11 @@ from rt_operate.commands import keep
 from rt_operate.commands import monitor
 from rt_operate.commands import this_host
 
-#: The time is divided into this many parts, because the variance between parts
-#: shows whether requests arrive at random.
-_PARTS = 120
-#: How long one measurement takes, and in how many parts, with --apply.
-_APPLY_S, _APPLY_PARTS = 5.0, 10
-_WATCH_S = 30.0
+#: One measurement takes this time; with --apply this shorter time.
+_WATCH_S, _APPLY_S = 30.0, 5.0
+#: A measurement has parts of at least this length, and at most this many
+#: parts.
+PART_S, _MOST_PARTS = 0.05, 6_000
 _US_PER_MS = 1000
 
 
@@ -133,24 +134,38 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace
                      'that of the flavor')
 
 
+def _parts(seconds: float) -> tuple[Iterator[monitor_snapshot.Snapshot], int]:
+    """Returns the snapshots of parts, and how many make one measurement."""
+    count = max(1, min(_MOST_PARTS, round(seconds / PART_S)))
+    return monitor.snapshots(seconds / count, with_edges=False), count
+
+
 def _measure(args: argparse.Namespace) -> tuple[str, rt_advice.MeasuredLoad]:
     """Returns the UUID of the server, and its load over some seconds."""
-    counted = [*itertools.islice(monitor.snapshots(
-        (args.seconds or _WATCH_S) / _PARTS), _PARTS)]
-    uuid = _uuid(counted[-1], args.server)
-    return uuid, measured_load(counted, uuid)
+    watched, count = _parts(args.seconds or _WATCH_S)
+    first = next(watched)
+    uuid = _uuid(first, args.server)
+    return uuid, measured_load(itertools.chain(
+        [first], itertools.islice(watched, count - 1)), uuid)
 
 
 def _measurements(args: argparse.Namespace
                   ) -> Iterator[dict[str, rt_advice.MeasuredLoad]]:
     """Yields the loads of the servers, again and again."""
-    watched = monitor.snapshots((args.seconds or _APPLY_S) / _APPLY_PARTS)
-    while counted := [*itertools.islice(watched, _APPLY_PARTS)]:
-        uuids = ([uuid for uuid, server in counted[-1].servers.items()
-                  if server.reservation and all(
-                      uuid in each.servers for each in counted)]
-                 if args.all else [_uuid(counted[-1], args.server)])
-        yield {uuid: measured_load(counted, uuid) for uuid in uuids}
+    watched, count = _parts(args.seconds or _APPLY_S)
+    for first in watched:
+        uuids = ([uuid for uuid, server in first.servers.items()
+                  if server.reservation] if args.all
+                 else [_uuid(first, args.server)])
+        loads = {uuid: _PartsOfLoad() for uuid in uuids}
+        for part in itertools.chain([first],
+                                    itertools.islice(watched, count - 1)):
+            # A server that has ended has no measurement.
+            loads = {uuid: load for uuid, load in loads.items()
+                     if uuid in part.servers}
+            for uuid, load in loads.items():
+                load.add(part, uuid)
+        yield {uuid: load.whole() for uuid, load in loads.items()}
 
 
 def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:
@@ -168,29 +183,53 @@ def _uuid(snapshot: monitor_snapshot.Snapshot, wanted: str) -> str:
     return uuids[0]
 
 
-def measured_load(snapshots: Sequence[monitor_snapshot.Snapshot], uuid: str
+def measured_load(snapshots: Iterable[monitor_snapshot.Snapshot], uuid: str
                   ) -> rt_advice.MeasuredLoad:
     """Returns the measurements of a server in consecutive snapshots.
 
     :param snapshots: each snapshot counts from the previous snapshot
     """
-    server = snapshots[-1].servers[uuid]
-    edges = [snapshot.answered[uuid].total(transactions.Role.SERVER)
-             if uuid in snapshot.answered else transactions.Edge()
-             for snapshot in snapshots]
-    totals = [edge.took for edge in edges]
-    usages = [snapshot.usages.get(uuid) for snapshot in snapshots]
-    granted = server.reservation
-    return rt_advice.MeasuredLoad(
-        [total.count for total in totals],
-        sum(snapshot.span_s for snapshot in snapshots),
-        [usage.vcpus_ns / 1e9 if usage else 0.0 for usage in usages],
-        server.vcpus or max(1, len(server.groups) - 1),
-        sum(totals[1:], totals[0]),
-        rt_reservation.Reservation(granted.runtime_us, granted.period_us)
-        if granted else None,
-        sum(usage.whole.counts.exhausted for usage in usages if usage),
-        sum(edge.unclear for edge in edges))
+    load = _PartsOfLoad()
+    for snapshot in snapshots:
+        load.add(snapshot, uuid)
+    return load.whole()
+
+
+class _PartsOfLoad:
+    """Adds up the load of a server; keeps no snapshots, which are large."""
+
+    def __init__(self) -> None:
+        self._server: servers.Watched | None = None
+        self._counts: list[int] = []
+        self._cpu_s: list[float] = []
+        self._took = histogram.Histogram()
+        self._span_s = 0.0
+        self._exhausted = self._unclear = 0
+
+    def add(self, snapshot: monitor_snapshot.Snapshot, uuid: str) -> None:
+        """Adds a snapshot, which counts from the previous snapshot."""
+        self._server = snapshot.servers.get(uuid, self._server)
+        self._span_s += snapshot.span_s
+        traffic = snapshot.answered.get(uuid,
+                                        transactions.ServerTransactions())
+        total = traffic.total(transactions.Role.SERVER)
+        self._counts.append(traffic.stats.answers)
+        self._took += total.took
+        self._unclear += total.unclear
+        usage = snapshot.usages.get(uuid)
+        self._cpu_s.append(usage.vcpus_ns / 1e9 if usage else 0.0)
+        self._exhausted += usage.whole.counts.exhausted if usage else 0
+
+    def whole(self) -> rt_advice.MeasuredLoad:
+        """Returns the load in all snapshots together."""
+        assert self._server  # noqa: S101
+        granted = self._server.reservation
+        return rt_advice.MeasuredLoad(
+            self._counts, self._span_s, self._cpu_s,
+            self._server.vcpus or max(1, len(self._server.groups) - 1),
+            self._took, rt_reservation.Reservation(
+                granted.runtime_us, granted.period_us) if granted else None,
+            self._exhausted, self._unclear)
 
 
 def _lines(measured: rt_advice.MeasuredLoad,

@@ -27,6 +27,8 @@ EPILOG = ('Exit status: 0 done, 1 the servers cannot be watched or there is '
 _CLEAR = '\x1b[H\x1b[2J'
 #: The shortest and longest time between two snapshots, in seconds.
 _LEAST, _MOST = 0.1, 86_400.0
+#: New servers are noticed within this time.
+_FIND_S = 1.0
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
@@ -138,11 +140,12 @@ def grouped(snapshot: monitor_snapshot.Snapshot, args: argparse.Namespace
     return aggregation.aggregate(snapshot, args.by) if args.by else snapshot
 
 
-def snapshots(seconds: float, with_http: bool = False
-              ) -> Iterator[monitor_snapshot.Snapshot]:
+def snapshots(seconds: float, with_http: bool = False,
+              with_edges: bool = True) -> Iterator[monitor_snapshot.Snapshot]:
     """Yields, every *seconds*, what happened since the previous snapshot.
 
     :param with_http: read requests of HTTP/1, too
+    :param with_edges: read what passed between servers and their peers, too
     :raises CannotMonitor: when no source can be read
     :raises OutsideHost: when this process cannot see the servers
     """
@@ -154,12 +157,15 @@ def snapshots(seconds: float, with_http: bool = False
                 what='this host', reason=monitor.sources[0].reason)
         finder = groups.Finder(host)
         _watch(monitor, finder)
-        before = monitor.read()
+        before = monitor.read(with_edges)
+        looked_s = before.at_s
         while True:
             time.sleep(seconds)
-            now = monitor.read()
+            now = monitor.read(with_edges)
             yield now.since(before)
-            _watch(monitor, finder)
+            if now.at_s >= looked_s + min(_FIND_S, seconds):
+                _watch(monitor, finder)
+                looked_s = now.at_s
             before = now
 
 

@@ -30,8 +30,6 @@ START = rt_reservation.Reservation(12_000, 20_000)
 #: The part of the CPU that the server and its neighbour have together.
 ROOM = 0.9
 _UUID = 'watched'
-#: As many parts as the command has.
-_PARTS = 120
 _GROUPS = pathlib.Path('/sys/fs/cgroup/cpu')
 #: A runtime that fits into every period.
 _LEAST_US = 1_000
@@ -68,8 +66,8 @@ class Bench:
             monitor.watch([watched])
             time.sleep(0.5)
             looks, before = [], monitor.read()
-            for _ in range(_PARTS):
-                time.sleep(self.seconds / _PARTS)
+            for _ in range(round(self.seconds / advise.PART_S)):
+                time.sleep(advise.PART_S)
                 now = monitor.read()
                 looks.append(now.since(before))
                 before = now

@@ -44,11 +44,11 @@ def look_at(**seen):
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
     answered = transactions.ServerTransactions(
         {peer: edge}, usage().waits, usage().waits,
-        {transactions.Role.SERVER: edge}, transactions.TransactionStats(1, 2))
+        {transactions.Role.SERVER: edge}, transactions.TransactionStats(1, 2, 3))
     return snapshot.Snapshot(
         10.0, 10.0, (snapshot.SourceState('sched'),), names, seen, 3, 4,
         dict.fromkeys(seen, answered),
-        transactions.TransactionStats(1, 2),
+        transactions.TransactionStats(1, 2, 3),
         dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
         {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
         {uuid: {0: counters.Work(1, 2, 3, 4),
@@ -136,9 +136,9 @@ class ExpositionTest(unittest.TestCase):
                                        ('server', 'u1')))
         self.assertEqual(8, self.value('server_unclear_exchanges_total',
                                        *labels))
-        self.assertEqual([1, 2], [
+        self.assertEqual([1, 2, 3], [
             self.value(f'server_{name}_total', ('server', 'u1'))
-            for name in ('late_connections', 'peers_beyond')])
+            for name in ('late_connections', 'peers_beyond', 'answers')])
 
     def test_requests(self):
         labels = (('method', 'GET'), ('path', '/a"\\b/:n'),

@@ -106,7 +106,8 @@ class StructsTest(unittest.TestCase):
                 ('waiting', both, histogram.SIZE),
                 ('first', both + histogram.SIZE, histogram.SIZE),
                 ('late', both + 2 * histogram.SIZE, 8),
-                ('beyond', both + 2 * histogram.SIZE + 8, 8)],
+                ('beyond', both + 2 * histogram.SIZE + 8, 8),
+                ('answers', both + 2 * histogram.SIZE + 16, 8)],
                 self.types(name).layout('sums'))
 
     def test_work(self):

@@ -34,6 +34,11 @@ _ASK = ('import socket, sys\nwith socket.create_connection(('
         'sys.argv[1], int(sys.argv[2]))) as asks:\n for _ in range(5):\n'
         '  asks.sendall(bytes(10))\n  left = 3000\n'
         '  while left: left -= len(asks.recv(left))')
+#: Answers the first byte of a client, and keeps the connection.
+_REPLY = ('import socket, sys\nwith socket.create_server((sys.argv[1], 0)) '
+          'as listener:\n print(listener.getsockname()[1], flush=True)\n'
+          ' connection, _ = listener.accept()\n connection.recv(1)\n'
+          ' connection.send(bytes(1))\n sys.stdin.read()')
 
 
 class TapTest(base.ProgramsTest):
@@ -59,6 +64,20 @@ class TapTest(base.ProgramsTest):
                 (len(noted), case.count * case.asked,
                  case.count * case.answered),
                 (seen.took.count, seen.received, seen.sent))
+
+    def test_an_answer_counts_before_its_connection_ends(self):
+        watched = self.watched()
+        with subprocess.Popen(
+                ['nsenter', '-t', str(self.inside), '-n', sys.executable,
+                 '-c', _REPLY, str(taps.THERE)], text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            port = int(server.stdout.readline())
+            with socket.create_connection((str(taps.THERE), port)) as client:
+                client.sendall(b'x')
+                client.recv(1)
+                seen = watched.source.read(watched.register)[taps.UUID]
+            server.stdin.close()
+        self.assertEqual((1, {}), (seen.stats.answers, seen.edges))
 
     def test_a_client_inside(self):
         watched = self.watched()

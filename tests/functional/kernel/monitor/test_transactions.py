@@ -168,6 +168,7 @@ class TransactionsTest(base.WatchedTest):
             server.took.count, server.received, server.sent))
         self.assertEqual((count, count * answered, count * ASKED), (
             client.took.count, client.received, client.sent))
+        self.assertEqual(count, self.answered().stats.answers)
 
     def assert_between(self, least, most, found):
         """Each time of the monitor is between the two times of the notes."""
@@ -221,6 +222,9 @@ class TransactionsTest(base.WatchedTest):
             client.recv(1)
             client.sendall(bytes(ASKED))
             client.recv(1)
+            # The transaction is still open, but its answer has begun.
+            self.assertEqual({}, self.answered().edges)
+            self.assertEqual(1, self.answered().stats.answers)
         self.wait_for(lambda: self.answered().edges)
         [peer] = self.answered().edges
         self.assertEqual((transactions.Role.SERVER, self.port),

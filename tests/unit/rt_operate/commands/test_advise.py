@@ -36,7 +36,9 @@ def made_up(count, answered=True):
         (snapshot.SourceState('tcp', '' if answered else 'of a reason'),),
         {'u1': server}, {'u1': sched.ServerUsage(usage, {})},
         answered={'u1': transactions.ServerTransactions(
-            {PEER: transactions.Edge(0, 0, took)})} if answered else {},
+            {PEER: transactions.Edge(0, 0, took)},
+            stats=transactions.TransactionStats(answers=count))}
+        if answered else {},
         network=transactions.TransactionStats() if answered else None)
 
 
@@ -45,7 +47,7 @@ class AdviseTest(commands.CommandTest):
     main = staticmethod(main.main)
 
     def run_main(self, *argv, answered=True):
-        with mock.patch.object(monitor, 'snapshots', lambda _: (
+        with mock.patch.object(monitor, 'snapshots', lambda *_, **__: (
                 made_up(count, answered) for count in COUNTS)):
             return super().run_main(*argv)
 
