@@ -35,7 +35,7 @@ TRACES, WINDOWS, MET, LESS = 10, 60, 0.95, 0.20
 WINDOW_S, PERIOD_US, WORK_US, US = 20, 10_000, 2_000.0, 1e6
 #: The length of a measurement, the number of its parts, and how long
 #: nova-compute needs to make a change.
-MEASURE_S, PARTS, LATE_S = 5, 10, 1.0
+MEASURE_S, PARTS, LATE_S = 5, 100, 1.0
 TARGET = rt_load.Target(40_000.0, 0.95)
 LIMITS = loop.Limits(0.05, 0.95)
 SHAPES = ('day', 'steps', 'ramps', 'peaks', 'walk')

@@ -22,6 +22,7 @@ import dataclasses
 import math
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
@@ -40,6 +41,9 @@ _LONG, _LEAST_US, _ASKED = 30.0, 40_000.0, 0.2
 _FIRST_HZ = 100.0
 #: The CPU time has settled if it is more than this part of the last one.
 _SETTLED, _ATTEMPTS = 0.97, 6
+#: During a search, the CPU time of a request may differ by this part from that
+#: of the measurement from which the advice is made.
+_STEADY = 0.1
 _STEPS = 3
 #: The advice is made from a window of the length that the command has.
 _WATCHED_S = 30.0
@@ -48,17 +52,21 @@ _MOST = 1.25
 _HEAD = ('Server', 'CPU time (ms)', 'Requests a second', 'Variation',
          'Target (ms)', 'Period (ms)', 'Smallest', 'Beside a busy server',
          'Ratio', 'p95 (ms)', 'Beside any servers', 'Its ratio',
-         'Its p95 (ms)', 'Load')
+         'Its p95 (ms)', 'Speed')
 
 
 @dataclasses.dataclass
 class Search:
-    """Finds the smallest share with which a server meets its target."""
+    """Finds the smallest share with which a server meets its target.
+
+    :ivar cpu_us: the mean CPU time of a request in each measurement
+    """
 
     bench: rt_bench.Bench
     rate_hz: float
     target: rt_load.Target
     period_us: int
+    cpu_us: list[float] = dataclasses.field(default_factory=list)
 
     def reached_us(self, share: float) -> float:
         """Returns the measured percentile with a share."""
@@ -69,8 +77,9 @@ class Search:
             found, self._once(has))
 
     def _once(self, has: rt_reservation.Reservation) -> float:
-        took = self.bench.look(has, self.rate_hz).took
-        return took.quantile_ns(_PERCENTILE) / 1000
+        seen = self.bench.look(has, self.rate_hz)
+        self.cpu_us.append(seen.cpu_us)
+        return seen.took.quantile_ns(_PERCENTILE) / 1000
 
     def smallest(self, misses: float, meets: float) -> float:
         """Returns the smallest share between two by bisection."""
@@ -125,7 +134,7 @@ def _measure(name: str, folder: pathlib.Path, seconds: float) -> list[str]:
         f'{advised.beside.share:.3f}', f'{advised.beside.share / least:.2f}',
         f'{beside_us / 1000:.1f}', f'{advised.wanted.share:.3f}',
         f'{advised.wanted.share / least:.2f}', f'{any_us / 1000:.1f}',
-        f'{os.getloadavg()[0]:.0f}']
+        f'{statistics.median(search.cpu_us) / measured.cpu_us:.2f}']
 
 
 def _is_good(line: list[str]) -> bool:
@@ -156,8 +165,13 @@ def main() -> int:
     # The test measures the servers, and not how late this process reads.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     for name in args.only or foreign.SERVERS:
-        with tempfile.TemporaryDirectory() as scratch:
-            line = _measure(name, pathlib.Path(scratch), args.seconds)
+        for _ in range(_ATTEMPTS):
+            with tempfile.TemporaryDirectory() as scratch:
+                line = _measure(name, pathlib.Path(scratch), args.seconds)
+            if abs(float(line[-1]) - 1) <= _STEADY:
+                break
+            print('the speed of the CPU has changed', *line, sep=', ',
+                  flush=True)
         good = _is_good(line)
         bad += not good
         print('good' if good else 'BAD', *line, sep=', ', flush=True)

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Sequence
 import contextlib
+import os
 import subprocess
 
 from tests.full.signals import compare
@@ -11,6 +12,8 @@ from tests.full.signals import stage as signals_stage
 
 GET = b'GET /file HTTP/1.1\r\nHost: x\r\n\r\n'
 CLOSE = b'GET /file HTTP/1.0\r\nHost: x\r\n\r\n'
+#: The time at which the files were written, in s.
+_WRITTEN = 1_000_000_000
 
 _NGINX = '''
 daemon off; user root; worker_processes 1; pid {folder}/nginx.pid;
@@ -66,8 +69,11 @@ def prepare(stage: signals_stage.Stage) -> None:
     """Writes the files that the servers answer with."""
     www = stage.folder / 'www'
     www.mkdir()
-    (www / 'file').write_bytes(bytes(4_000))
-    (www / 'large').write_bytes(bytes(200_000))
+    for name, size in (('file', 4_000), ('large', 200_000)):
+        path = www / name
+        path.write_bytes(bytes(size))
+        # Apache answers with a longer ETag while a file is new.
+        os.utime(path, (_WRITTEN, _WRITTEN))
     subprocess.run([
         'openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
         'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=x', '-keyout',

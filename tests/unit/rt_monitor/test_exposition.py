@@ -44,7 +44,8 @@ def look_at(**seen):
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
     answered = transactions.ServerTransactions(
         {peer: edge}, usage().waits, usage().waits,
-        {transactions.Role.SERVER: edge}, transactions.TransactionStats(1, 2, 3))
+        {transactions.Role.SERVER: edge},
+        transactions.TransactionStats(1, 2, 3))
     return snapshot.Snapshot(
         10.0, 10.0, (snapshot.SourceState('sched'),), names, seen, 3, 4,
         dict.fromkeys(seen, answered),
