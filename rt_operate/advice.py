@@ -114,12 +114,12 @@ class MeasuredLoad:
                      'requests are not answered one after another, so its '
                      'requests cannot be measured; there must be no unclear '
                      'exchange')
-        if not self.requests:
+        if not self.requests or not self.took.count:
             raise exception.InvalidLoad(
                 name='number of requests', value=0,
                 rule='the server answered no request over TCP while it was '
-                     'watched; watch longer, or at a time when the server is '
-                     'used')
+                     'watched, or the response time is not known yet; watch '
+                     'longer, or at a time when the server is used')
         return planner.split(rt_load.Load(
             self.rate_hz, rt_load.US_PER_S / self.cpu_us), self.vcpus)
 
@@ -235,10 +235,11 @@ def _predicted_us(load: rt_load.Load,
 
 
 def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
-    above = measured.requests * (1 - part)
+    timed = measured.took.count
+    above = timed * (1 - part)
     if above < _ENOUGH:
-        yield (f'Only {measured.requests} requests were seen, {above:.1f} of '
-               f'them above the percentile; watch longer.')
+        yield (f'Only {timed} requests were seen, {above:.1f} of them above '
+               'the percentile; watch longer.')
     if measured.measured_variation is None:
         yield ('Too few requests were seen to measure how much their CPU '
                'times vary, so the advice takes them as exponential; watch '

@@ -108,7 +108,7 @@ class AdviceTest(unittest.TestCase):
         self.assertIsNone(found.predicted_us)
 
     def test_doubts(self):
-        few = self.advise(counts=[18, 22] * 3,
+        few = self.advise(counts=[18, 22] * 3, took=times(120, 40),
                           cpu_parts_s=[0.018, 0.022] * 3).doubts
         self.assertIn('120 requests were seen', few[0])
         self.assertIn('so the advice takes them as exponential', few[1])
@@ -123,6 +123,10 @@ class AdviceTest(unittest.TestCase):
     def test_nothing_was_asked(self):
         with self.assertRaisesRegex(exception.InvalidLoad, 'watch longer'):
             self.advise(counts=[0] * 12)
+
+    def test_no_response_time_is_known(self):
+        with self.assertRaisesRegex(exception.InvalidLoad, 'not known yet'):
+            self.advise(took=histogram.Histogram())
 
     def test_no_reservation_will_do(self):
         with self.assertRaises(exception.NoAnswer):
