@@ -73,7 +73,7 @@ class MeasuredLoad:
     def measured_variation(self) -> float | None:
         """The upper bound of the variation of requests' CPU times.
 
-        The variation is the squared coefficient of variation.  None where too
+        The variation is the squared coefficient of variation.  None if too
         few requests were seen.
         """
         return rt_variation.upper_bound(
