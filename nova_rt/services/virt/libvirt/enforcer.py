@@ -79,6 +79,13 @@ class Enforcer(abc.ABC):
         without a budget.
         """
 
+    def give_way(self, pids: Collection[int]) -> None:  # noqa: B027
+        """Makes the real-time tasks of guests that lost their groups ordinary.
+
+        While one guest has such tasks, the kernel may refuse the budgets of
+        all guests.
+        """
+
     @abc.abstractmethod
     def settle(self) -> None:
         """Removes the room that guests leave behind when they have ended."""
@@ -251,6 +258,16 @@ class GroupEnforcer(Enforcer):
             except exception.KernelError:
                 if not tries_left:
                     raise
+
+    def give_way(self, pids: Collection[int]) -> None:
+        for pid in pids if self._interface.inherits else ():
+            # The guest may end meanwhile.
+            with contextlib.suppress(OSError, LookupError,
+                                     exception.RTError):
+                guest = self._layout(pid)
+                if not any(self._interface.group_state(group).period_us
+                           for group in guest.leaves(self._interface)):
+                    self._make_ordinary(guest)
 
     def _release(self, guest: layout.Layout) -> None:
         self._make_ordinary(guest)

@@ -76,6 +76,8 @@ class Reconciler:
             # Somebody may have switched controllers of the groups off.  The
             # last step of the audit reports the error.
             self._target.guard()
+        self._target.give_way([
+            guest.pid for guest in guests if guest.settled])
         self._target.note([guest.pid for guest in guests])
         self._corrected = 0
         failures = self._correct_all(guests)

@@ -32,6 +32,8 @@ class Kernel:
         self.warned = []
         self.orphans = []
         self.broken = set()
+        #: Guests because of which the kernel refuses all budgets.
+        self.in_the_way = set()
 
     def note(self, pids):
         self.noted.append(pids)
@@ -49,7 +51,8 @@ class Kernel:
     def apply(self, pid, claim):
         wanted = claim.reservation
         others = sum(map(self.bandwidth, self.budgets.keys() - {pid}))
-        if pid in self.broken or others + wanted.bandwidth > CAP:
+        if self.in_the_way or pid in self.broken or (
+                others + wanted.bandwidth > CAP):
             raise fakes.refusal(f'/{pid}')
         self.budgets[pid] = wanted.runtime_us, wanted.period_us
 
@@ -64,6 +67,9 @@ class Kernel:
         self.guarded += 1
         if 'guard' in self.broken:
             raise fakes.refusal()
+
+    def give_way(self, pids):
+        self.in_the_way -= set(pids)
 
     def withhold(self, pid):
         self.bandwidth(pid)
@@ -155,6 +161,14 @@ class ReconcilerTest(base.BaseTestCase):
         kernel.broken = set()
         reconciler.run(guests, RUNNING)
         self.assertEqual(set(range(1, 10)), set(kernel.budgets))
+
+    def test_guests_that_give_way_do_not_wait_for_the_next_audit(self):
+        kernel = Kernel()
+        kernel.in_the_way = {9}
+        budgets = self.run_once(kernel, *(
+            guest(pid, 100) for pid in range(1, 10)))
+        self.assertEqual(set(range(1, 10)), set(budgets))
+        self.assertNotIn('Cannot', self.log.output)
 
     def test_a_failed_guest_that_is_gone_is_forgotten(self):
         kernel = Kernel()

@@ -179,11 +179,12 @@ class Sequence:
                           f'{wanted.period_us}')
 
     def _switch_off(self, pid):
-        """Somebody switches off cpusets of all guests, where that is free."""
+        """Somebody switches off controllers of all guests, if possible."""
         kernel = self.host.kernel
         with contextlib.suppress(OSError):
             kernel.write(f'{base.mount(kernel)}/machine/'
-                         f'cgroup.subtree_control', '-cpuset')
+                         f'cgroup.subtree_control',
+                         self.chosen.choice(('-cpuset', '-cpuset -cpu')))
 
     def _free_all(self, pid):
         """Somebody takes the numbers of the group of all guests."""
@@ -222,3 +223,21 @@ class SequenceTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
             with rt_host.explained(
                     sequence.host, f'NOVA_RT_SEED={seed} on {self.kind}'):
                 sequence.run()
+
+
+class SwitchedOffTest(oslo_base.BaseTestCase):
+    """Somebody switches the controllers of all guests off."""
+
+    def test_one_audit_corrects_all_guests(self):
+        log = self.useFixture(fixtures.FakeLogger())
+        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
+        with host.time():
+            for number in range(5):
+                host.launch(f'g{number}', rt_host.claim(10_000, 100_000, [0]),
+                            False)
+            host.kernel.write(f'{base.mount(host.kernel)}/machine/'
+                              f'cgroup.subtree_control', '-cpuset -cpu')
+            host.reconcile()
+            host.check()
+        self.assertIn('corrected: 5', log.output)
+        self.assertNotIn('Cannot', log.output)
