@@ -138,7 +138,8 @@ class RtMaxCpuset(rt_max.RtMax):
         between = list(self._between(path))
         for group in [*between, path] if between else ():
             journal.set(rt_max.Max(self._fs, group), rt_max.Value(
-                max(self._total(self._below(group))), tree.PARENT_PERIOD_US))
+                max(self.min_runtime_us, *self._total(self._below(group))),
+                tree.PARENT_PERIOD_US))
         for group in reversed(between):
             self._clear(journal, group)
 

@@ -80,10 +80,10 @@ class Enforcer(abc.ABC):
         """
 
     def give_way(self, pids: Collection[int]) -> None:  # noqa: B027
-        """Makes the real-time tasks of guests that lost their groups ordinary.
+        """Releases guests that keep the kernel from taking budgets.
 
-        While one guest has such tasks, the kernel may refuse the budgets of
-        all guests.
+        While a guest that lost its groups has real-time tasks, the kernel may
+        refuse the budgets of all guests.
         """
 
     @abc.abstractmethod
@@ -260,14 +260,44 @@ class GroupEnforcer(Enforcer):
                     raise
 
     def give_way(self, pids: Collection[int]) -> None:
-        for pid in pids if self._interface.inherits else ():
+        if not self._interface.inherits:
+            return
+        blocked, groups = self._is_blocked(), list[str]()
+        for pid in pids:
             # The guest may end meanwhile.
             with contextlib.suppress(OSError, LookupError,
                                      exception.RTError):
-                guest = self._layout(pid)
-                if not any(self._interface.group_state(group).period_us
-                           for group in guest.leaves(self._interface)):
-                    self._make_ordinary(guest)
+                groups += self._give_way(self._layout(pid), blocked)
+        if groups:
+            with contextlib.suppress(exception.RTError):
+                # The kernel would refuse to take one guest after the other.
+                self._interface.release(groups)
+
+    def _give_way(self, guest: layout.Layout, blocked: bool
+                  ) -> tuple[str, ...]:
+        """Makes a guest ordinary; returns its groups that must be released."""
+        leaves = guest.leaves(self._interface)
+        has_numbers = any(self._interface.group_state(group).period_us
+                          for group in leaves)
+        if not has_numbers or (blocked and guest.vcpus):
+            self._make_ordinary(guest)
+        return leaves if has_numbers and blocked and guest.vcpus else ()
+
+    def _is_blocked(self) -> bool:
+        """Returns whether the group of all guests cannot have numbers again.
+
+        If somebody took its numbers, the budgets of virtual machines may keep
+        the kernel from taking new ones: the groups between need numbers, too,
+        and count on all their CPUs.
+        """
+        try:
+            if not self._interface.group_state(self.partition).period_us:
+                self._interface.settle(self.partition)
+        except exception.KernelError:
+            return True
+        except OSError:
+            pass  # The group does not exist.
+        return False
 
     def _release(self, guest: layout.Layout) -> None:
         self._make_ordinary(guest)

@@ -241,3 +241,33 @@ class SwitchedOffTest(oslo_base.BaseTestCase):
             host.check()
         self.assertIn('corrected: 5', log.output)
         self.assertNotIn('Cannot', log.output)
+
+    def test_machines_that_leave_no_room_for_the_numbers_above(self):
+        """The groups in between count on all CPUs, also on that of c."""
+        log = self.useFixture(fixtures.FakeLogger())
+        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
+        with host.time():
+            for name, runtime, cpu in (('a', 45_000, 0), ('b', 1_000, 1),
+                                       ('c', 90_000, 2)):
+                host.launch(name, rt_host.claim(runtime, 100_000, [cpu]),
+                            name != 'c')
+            host.kernel.write(
+                f'{base.mount(host.kernel)}/machine/cpu.rt.max', 'max 0')
+            host.reconcile()
+            host.check()
+            host.enforcer.settle()
+        self.assertIn('corrected: 2', log.output)
+        self.assertNotIn('Cannot', log.output)
+
+    def test_the_smallest_reservation_without_numbers_above(self):
+        """The groups in between get the least runtime of the kernel."""
+        log = self.useFixture(fixtures.FakeLogger())
+        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
+        with host.time():
+            host.launch('g', rt_host.claim(3, 4_194_304, [0]), True)
+            host.kernel.write(
+                f'{base.mount(host.kernel)}/machine/cpu.rt.max', 'max 0')
+            host.enforcer.settle()
+            host.reconcile()
+            host.check()
+        self.assertNotIn('Cannot', log.output)
