@@ -226,48 +226,42 @@ class SequenceTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
 
 
 class SwitchedOffTest(oslo_base.BaseTestCase):
-    """Somebody switches the controllers of all guests off."""
+    """Somebody changes the group of all guests; one audit corrects it."""
 
-    def test_one_audit_corrects_all_guests(self):
-        log = self.useFixture(fixtures.FakeLogger())
-        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
-        with host.time():
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
+
+    def assert_one_audit_corrects(self, file, data, count):
+        self.host.kernel.write(
+            f'{base.mount(self.host.kernel)}/machine/{file}', data)
+        self.host.reconcile()
+        self.host.check()
+        self.host.enforcer.settle()
+        if count:
+            self.assertIn(f'corrected: {count}', self.log.output)
+        self.assertNotIn('Cannot', self.log.output)
+
+    def test_controllers(self):
+        with self.host.time():
             for number in range(5):
-                host.launch(f'g{number}', rt_host.claim(10_000, 100_000, [0]),
-                            False)
-            host.kernel.write(f'{base.mount(host.kernel)}/machine/'
-                              f'cgroup.subtree_control', '-cpuset -cpu')
-            host.reconcile()
-            host.check()
-        self.assertIn('corrected: 5', log.output)
-        self.assertNotIn('Cannot', log.output)
+                self.host.launch(f'g{number}', rt_host.claim(
+                    10_000, 100_000, [0]), False)
+            self.assert_one_audit_corrects(
+                'cgroup.subtree_control', '-cpuset -cpu', 5)
 
     def test_machines_that_leave_no_room_for_the_numbers_above(self):
         """The groups in between count on all CPUs, also on that of c."""
-        log = self.useFixture(fixtures.FakeLogger())
-        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
-        with host.time():
+        with self.host.time():
             for name, runtime, cpu in (('a', 45_000, 0), ('b', 1_000, 1),
                                        ('c', 90_000, 2)):
-                host.launch(name, rt_host.claim(runtime, 100_000, [cpu]),
-                            name != 'c')
-            host.kernel.write(
-                f'{base.mount(host.kernel)}/machine/cpu.rt.max', 'max 0')
-            host.reconcile()
-            host.check()
-            host.enforcer.settle()
-        self.assertIn('corrected: 2', log.output)
-        self.assertNotIn('Cannot', log.output)
+                self.host.launch(name, rt_host.claim(
+                    runtime, 100_000, [cpu]), name != 'c')
+            self.assert_one_audit_corrects('cpu.rt.max', 'max 0', 2)
 
     def test_the_smallest_reservation_without_numbers_above(self):
         """The groups in between get the least runtime of the kernel."""
-        log = self.useFixture(fixtures.FakeLogger())
-        host = emulated.Host('F5', self.useFixture(emulated.Emulation()))
-        with host.time():
-            host.launch('g', rt_host.claim(3, 4_194_304, [0]), True)
-            host.kernel.write(
-                f'{base.mount(host.kernel)}/machine/cpu.rt.max', 'max 0')
-            host.enforcer.settle()
-            host.reconcile()
-            host.check()
-        self.assertNotIn('Cannot', log.output)
+        with self.host.time():
+            self.host.launch('g', rt_host.claim(3, 4_194_304, [0]), True)
+            self.assert_one_audit_corrects('cpu.rt.max', 'max 0', 0)
