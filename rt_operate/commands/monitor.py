@@ -158,14 +158,14 @@ def snapshots(seconds: float, with_http: bool = False,
         finder = groups.Finder(host)
         _watch(monitor, finder)
         before = monitor.read(with_edges)
-        looked_s = before.at_s
+        listed_s = before.at_s
         while True:
             time.sleep(seconds)
             now = monitor.read(with_edges)
             yield now.since(before)
-            if now.at_s >= looked_s + min(_FIND_S, seconds):
+            if now.at_s >= listed_s + min(_FIND_S, seconds):
                 _watch(monitor, finder)
-                looked_s = now.at_s
+                listed_s = now.at_s
             before = now
 
 

@@ -65,13 +65,13 @@ class AdviceTest(unittest.TestCase):
                            self.advise(**equal).wanted.share)
 
     def test_variation_is_that_of_the_parts(self):
-        """The test has 300 parts of 100 requests with random CPU times."""
+        """The test has 1200 parts of 100 requests with random CPU times."""
         rng = random.Random(seeds.seed())  # noqa: S311
         for shape in (1.0, 4.0):
             work = functools.partial(rng.gammavariate, shape, 1e-3 / shape)
-            parts = [sum(work() for _ in range(100)) for _ in range(300)]
-            found = dataclasses.replace(PLAIN, counts=[100] * 300,
-                                        cpu_parts_s=parts)
+            parts = [sum(work() for _ in range(100)) for _ in range(1200)]
+            found = dataclasses.replace(PLAIN, counts=[100] * 1200,
+                                        cpu_parts_s=parts, took=times(1, 1))
             self.assertGreater(found.variation, 0.7 / shape)
             self.assertLess(found.variation, 2.2 / shape)
             self.assertEqual(found.measured_variation, found.variation)

@@ -262,7 +262,7 @@ class GroupEnforcer(Enforcer):
     def give_way(self, pids: Collection[int]) -> None:
         if not self._interface.inherits:
             return
-        blocked, groups = self._is_blocked(), list[str]()
+        blocked, groups = self._refuses_numbers(), list[str]()
         for pid in pids:
             # The guest may end meanwhile.
             with contextlib.suppress(OSError, LookupError,
@@ -283,20 +283,24 @@ class GroupEnforcer(Enforcer):
             self._make_ordinary(guest)
         return leaves if has_numbers and blocked and guest.vcpus else ()
 
-    def _is_blocked(self) -> bool:
-        """Returns whether the group of all guests cannot have numbers again.
+    def _refuses_numbers(self) -> bool:
+        """Gives the group of all guests numbers if somebody took its numbers.
 
-        If somebody took its numbers, the budgets of virtual machines may keep
-        the kernel from taking new ones: the groups between need numbers, too,
-        and count on all their CPUs.
+        The budgets of virtual machines may prevent this: the groups in between
+        need numbers, too, and count on all their CPUs.
+
+        :returns: whether the kernel refused the numbers; False if the group
+            cannot be read, so that no guest loses its budget for that
         """
         try:
-            if not self._interface.group_state(self.partition).period_us:
-                self._interface.settle(self.partition)
+            if self._interface.group_state(self.partition).period_us:
+                return False
+        except (OSError, exception.RTError):
+            return False
+        try:
+            self._interface.settle(self.partition)
         except exception.KernelError:
             return True
-        except OSError:
-            pass  # The group does not exist.
         return False
 
     def _release(self, guest: layout.Layout) -> None:

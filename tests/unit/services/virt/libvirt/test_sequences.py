@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import errno
 import random
+from unittest import mock
 
 import fixtures
 from oslotest import base as oslo_base
@@ -259,6 +260,23 @@ class SwitchedOffTest(oslo_base.BaseTestCase):
                 self.host.launch(name, rt_host.claim(
                     runtime, 100_000, [cpu]), name != 'c')
             self.assert_one_audit_corrects('cpu.rt.max', 'max 0', 2)
+
+    def test_a_group_that_cannot_be_read(self):
+        """No machine loses its budget because of a failed reading."""
+        enforcer, read = self.host.enforcer, self.host.interface.group_state
+
+        def fail(group):
+            if group == enforcer.partition:
+                raise exception.KernelError(
+                    interface='F5', group=group, reason='of a test')
+            return read(group)
+
+        with self.host.time():
+            pid = self.host.launch('g', rt_host.claim(
+                10_000, 100_000, [0]), True)
+            with mock.patch.object(self.host.interface, 'group_state', fail):
+                enforcer.give_way([pid])
+            self.host.check()
 
     def test_the_smallest_reservation_without_numbers_above(self):
         """The groups in between get the least runtime of the kernel."""
