@@ -2,19 +2,22 @@
 
 """Measures what the monitor costs the servers that it watches.
 
-usage: .venv/bin/python -m benchmarks.monitor [rounds]
+usage: .venv/bin/python -m benchmarks.monitor [ROUNDS] [WHAT...]
 
-It measures the CPU time of a context switch (two processes that pass a byte to
+WHAT is switch, request, ep, cg or mg; by default, all of them.  The benchmark
+measures the CPU time of a context switch (two processes that pass a byte to
 and fro on one CPU), of a request over loopback and its answer, and of the
 loads of loads.c, in a watched group.  Runs with the monitor's programs and
 runs without them alternate, because disturbances come and go.  Each line has
 the difference of the minimums, the median of the differences of the rounds,
 and the 95 % interval of the true median.  If the limit is within the interval,
-the line says "too noisy".  Needs root, gcc and cgroup v1; exits with 1 for a
-context switch above 300 ns, a request above 800 ns at each end, or a load 0.5
-% slower, unless too noisy.
+the line says "too noisy".  Each load runs for about 50 ms before its CPU time
+counts, because attaching leaves the caches cold.  Needs root, gcc and cgroup
+v1; exits with 1 for a context switch above 300 ns, a request above 800 ns at
+each end, or a load 0.5 % slower, unless too noisy.
 """
 
+import argparse
 from collections.abc import Callable
 import contextlib
 import math
@@ -39,10 +42,13 @@ REQUESTS = 8_000
 #: Each exchange is two switches.
 SWITCHES = 2 * EXCHANGES
 CPU = 1
-#: Loads of 5 ms each; more of them are compared.
-SLICES_A_ROUND = 100
-#: The first exchanges only warm the caches, which attaching leaves cold.
-SLICES = 5
+#: A load repeats slices of about 5 ms.  The first slices only warm the caches,
+#: which attaching leaves cold.  With the programs, the first slice of MG is
+#: 8 % slower, the fifth 1 %, and the tenth as fast as later slices.
+WARMING, SLICES = 9, 12
+#: Loads have more pairs of windows in a round, because loads are noisier.
+PAIRS_A_ROUND = 50
+LOAD_NAMES = ('ep', 'cg', 'mg')
 LOADS = pathlib.Path(__file__).with_name('loads.c')
 GROUP = pathlib.Path('/sys/fs/cgroup/cpu/nova-rt-bench-monitor')
 
@@ -166,27 +172,39 @@ def computing(program: str, name: str, rounds: int) -> bool:
         asks, answers = child.stdin, child.stdout
 
         def load() -> float:
-            os.write(asks.fileno(), b'x' * SLICES)
-            return statistics.fmean([int(answers.readline()) for _ in
-                                     range(SLICES)][1:]) / 1e9
+            os.write(asks.fileno(), b'x' * (WARMING + SLICES))
+            used_ns = [int(answers.readline())
+                       for _ in range(WARMING + SLICES)]
+            return statistics.fmean(used_ns[WARMING:]) / 1e9
 
-        times = measure(load, SLICES_A_ROUND * rounds)
+        times = measure(load, PAIRS_A_ROUND * rounds)
         asks.close()
     return report(f'load {name}', times, lambda extra: extra / min(times[0]),
                   '.2%', LIMIT_PART)
 
 
+def one(what: str, rounds: int) -> bool:
+    """Measures one thing; returns whether the cost is allowed."""
+    if what == 'switch':
+        return switches(rounds)
+    if what == 'request':
+        return transaction(rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        program = f'{folder}/loads'
+        subprocess.run(['gcc', '-O2', '-o', program, LOADS], check=True)
+        return computing(program, what, rounds)
+
+
 def main() -> int:
-    """Runs all measurements and returns the exit status."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    """Runs the measurements and returns the exit status."""
+    choices = ('switch', 'request', *LOAD_NAMES)
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.monitor')
+    parser.add_argument('rounds', type=int, nargs='?', default=ROUNDS)
+    parser.add_argument('what', nargs='*', choices=[[], *choices], default=[])
+    args = parser.parse_args()
     GROUP.mkdir()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            program = f'{folder}/loads'
-            subprocess.run(['gcc', '-O2', '-o', program, LOADS], check=True)
-            within = [switches(rounds), transaction(rounds), *(
-                computing(program, name, rounds)
-                for name in ('ep', 'cg', 'mg'))]
+        within = [one(what, args.rounds) for what in args.what or choices]
     finally:
         GROUP.rmdir()
     return 0 if all(within) else 1

@@ -72,14 +72,18 @@ def build_initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     init = root / 'init'
     init.write_text(INIT)
     init.chmod(0o755)
+    image = scratch / 'initrd.gz'
+    image.write_bytes(gzip.compress(pack(root, busybox)))
+    return image
+
+
+def pack(root: pathlib.Path, busybox: pathlib.Path) -> bytes:
+    """Returns a directory as a cpio archive, as Linux reads an initrd."""
     names = [str(path.relative_to(root)) for path in root.rglob('*')]
-    archive = subprocess.run(
+    return subprocess.run(
         [busybox, 'cpio', '-o', '-H', 'newc'], cwd=root, check=True,
         input='\n'.join(names).encode(), stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL).stdout
-    image = scratch / 'initrd.gz'
-    image.write_bytes(gzip.compress(archive))
-    return image
 
 
 def disk(scratch: pathlib.Path) -> pathlib.Path:

@@ -63,6 +63,7 @@ NAMED = {
     'kvm-device': f'{_GUESTS.format("kvm", "libvirt")} tracker '
                   'device',
     'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
+    'kvm-probe': f'{_GUESTS.format("kvm", "plain")} probe',
     'monitor': 'stestr --test-path tests/functional run --serial '
                'functional.kernel.monitor',
     'programs': 'python -W ignore -m tests.full.kernel.programs',
@@ -79,7 +80,8 @@ GUESTS = {**dict.fromkeys(('conformance', 'sold', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
-                           'kvm-emulators', 'kvm-device', 'demo-kvm',
+                           'kvm-probe', 'kvm-emulators', 'kvm-device',
+                           'demo-kvm',
                            'life-kvm', 'server-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo', 'demo-lxc', 'figure5', 'life'),
                           'containers'),

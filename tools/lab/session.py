@@ -28,7 +28,8 @@ _LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr*', '.tox', '.hypothesis',
              '.mypy_cache', '.ruff_cache', 'build')
 _CONSOLE = 'console.log'
 #: Variables of this environment that choose the tests of a job.
-_CHOICES = ('NOVA_RT_DAY', 'NOVA_RT_LIFE', 'NOVA_RT_STOCK', 'NOVA_RT_TESTS')
+_CHOICES = ('NOVA_RT_DAY', 'NOVA_RT_LIFE', 'NOVA_RT_PROBES',
+            'NOVA_RT_STOCK', 'NOVA_RT_TESTS')
 
 
 @dataclasses.dataclass(frozen=True)

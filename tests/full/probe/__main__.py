@@ -20,6 +20,7 @@ import tempfile
 from rt_probe import bundle
 from tests.full.probe import campaign
 from tests.full.probe import cells
+from tests.full.probe import truth
 
 
 def main() -> int:
@@ -59,7 +60,7 @@ def _write(table: pathlib.Path, row: str) -> None:
     table.write_text('\n'.join([_HEAD, *found.values()]) + '\n')
 
 
-def _run(name: str, seed: int, probe: str) -> campaign.Result:
+def _run(name: str, seed: int, probe: str) -> truth.Result:
     result = campaign.run(cells.CELLS[name], seed, probe)
     said = result.said
     print(f'{name}, seed {seed}: {said["method"]} {said["available"]} '
@@ -69,7 +70,7 @@ def _run(name: str, seed: int, probe: str) -> campaign.Result:
     return result
 
 
-def _row(name: str, found: list[campaign.Result], loads: list[float]) -> str:
+def _row(name: str, found: list[truth.Result], loads: list[float]) -> str:
     methods = collections.Counter(result.said['method'] for result in found)
     widest = max((result.said['upper'] - result.said['lower']
                   for result in found

@@ -28,6 +28,7 @@ from tests.full.kernel.kvm import domains
 from tests.full.kernel.kvm import emulators
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import plain
+from tests.full.kernel.kvm import probes
 
 _Maker = Callable[[pathlib.Path, tuple[int, ...], str],
                   contextlib.AbstractContextManager[hosts.Maker]]
@@ -35,7 +36,7 @@ _MAKERS: dict[str, _Maker] = {'libvirt': domains.Maker,
                               'plain': plain.Maker}
 _CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES,
           'emulators': emulators.emulators, 'device': devices.device,
-          'tracker': devices.tracker}
+          'tracker': devices.tracker, **probes.CASES}
 
 
 def run(host: hosts.Host, names: list[str]) -> dict[str, str]:

@@ -134,14 +134,31 @@ class Maker(machines.Machines):
     def boot(self) -> tuple[Plain, pathlib.Path]:
         """Starts a paused guest that boots Debian's kernel, with a console."""
         busybox = pathlib.Path(shutil.which('busybox') or '')
-        scratch = self._directory / f'boot-{next(self._numbers)}'
-        scratch.mkdir()
+        scratch = self.scratch()
         console = scratch / 'console'
+        return self.boot_with(
+            qemu_images.build_initrd(busybox, scratch),
+            qemu_images.COMMAND_LINES['qemu-busy'], 128,
+            f'file:{console}'), console
+
+    def scratch(self) -> pathlib.Path:
+        """Makes a directory for one guest."""
+        made = self._directory / f'boot-{next(self._numbers)}'
+        made.mkdir()
+        return made
+
+    def boot_with(self, initrd: pathlib.Path, line: str, mib: int, serial: str
+                  ) -> Plain:
+        """Starts a paused guest that boots Debian's kernel with an initrd.
+
+        :param line: the command line of the kernel
+        :param mib: the memory of the guest
+        :param serial: the serial device, as QEMU's option -serial takes it
+        """
         return self.start_with(
-            1, '-m', '128', '-kernel', str(qemu_images.KERNEL), '-initrd',
-            str(qemu_images.build_initrd(busybox, scratch)), '-append',
-            f'{qemu_images.COMMAND_LINES["qemu-busy"]} {_FEW_EXITS}',
-            '-serial', f'file:{console}'), console
+            1, '-m', str(mib), '-kernel', str(qemu_images.KERNEL),
+            '-initrd', str(initrd), '-append', f'{line} {_FEW_EXITS}',
+            '-serial', serial)
 
     def _put(self, thread: int, groups: list[pathlib.Path]) -> None:
         for group in groups:
