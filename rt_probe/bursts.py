@@ -25,8 +25,6 @@ _SAFE = 0.95
 #: The assumed length of a check, in periods, until one has been made.
 _CHECK = 3
 _NO_ENDS = 'the budget did not run out often enough within a burst'
-#: The unit of steal in /proc/stat, at 100 units in a second.
-_STEAL_UNIT_NS = 10_000_000
 #: A burst begins only while the VNF uses less than this part of what is
 #: available.
 QUIET = 0.7
@@ -85,7 +83,7 @@ class Bursts:
             return self.take(order)
         known = self.known.estimate
         check = rt_check.Check(known.available, known.lower, order.period_ns,
-                               order.tick_ns)
+                               order.error_ns)
         trace, now = self._run(dataclasses.replace(order, check=check))
         self._check_ns = self._spent_ns
         self._plan(now, order)
@@ -106,10 +104,10 @@ class Bursts:
         :raises ProbeError: when a burst is not permitted
         """
         trace, now = self._run(order)
-        estimate = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
+        estimate = gaps.estimate(trace.gaps, order.period_ns, order.error_ns)
         changed = None
         self.reason = (trace.stopped or _NO_ENDS if estimate is None
-                       else trace.stopped or _doubt(trace, estimate, order))
+                       else trace.stopped or _doubt(trace, order.error_ns))
         if estimate is not None and not self.reason:
             changed = self._add(estimate, now)
         self._plan(now, order)
@@ -155,27 +153,26 @@ class Bursts:
         return len(self._estimates)
 
 
-def _doubt(trace: spin.Trace, estimate: supply.Estimate, order: spin.Order
-           ) -> str:
+def _doubt(trace: spin.Trace, error_ns: int) -> str:
     """Returns why the estimate of a burst is not believed; '' if it is.
 
     In a virtual machine, a gap of the burst may be the work of another task
-    or CPU time that the hypervisor took.  Steal shows the difference.
+    or CPU time that the hypervisor took.  The steal shows the difference.
+
+    :param error_ns: how far the steal may be off
     """
     if trace.stolen_ns is None:
         return ''
     if not trace.stolen_ns:
         return ('the hypervisor reported no steal during a burst, so a gap of '
                 'the burst cannot be told from the work of other tasks')
-    period_ns = order.period_ns or gaps.fit_period_ns(gaps.ends(trace.gaps))
-    assert period_ns  # noqa: S101 - otherwise there is no estimate
-    by_steal = supply.Supply(
-        max(0, trace.wall_ns - trace.stolen_ns), trace.wall_ns, period_ns,
-        error_ns=order.tick_ns + _STEAL_UNIT_NS).estimate()
-    return '' if by_steal.touches(estimate) else (
-        'the gaps of a burst and the steal that the hypervisor reported '
-        f'differ: {estimate.available:.2f} and {by_steal.available:.2f} of a '
-        'CPU')
+    still = sum(gap.long_ns for gap in trace.gaps if gap.still)
+    unseen = trace.blind_ns + sum(gap.long_ns for gap in trace.gaps
+                                  if not gap.still)
+    if -error_ns <= trace.stolen_ns - still <= unseen + error_ns:
+        return ''
+    return (f'the gaps of a burst last {still / 1e6:.0f} ms, but the '
+            f'hypervisor reported {trace.stolen_ns / 1e6:.0f} ms of steal')
 
 
 def _median(estimates: deque[supply.Estimate]) -> supply.Estimate:

@@ -23,9 +23,12 @@ from rt_probe import check as rt_check
 from rt_probe import errors
 from rt_probe import gaps
 
-#: A pause of the burst is a gap if it is longer than this; between gaps, the
-#: group's CPU time is read this often.
-_GAP_NS, _READ_NS = 300_000, 200_000
+#: A pause of the burst is a gap if it is longer than this.
+_GAP_NS = 300_000
+#: Between gaps, the CPU time of a group, and the steal of a machine, which
+#: changes only at ticks, are read this often.
+_READ_NS, _READ_STEAL_NS = 200_000, 4_000_000
+_TRIES = 3
 #: The VNF is busy when it took more than this part of the group's CPU time.
 _BUSY = 0.75
 #: Whether the VNF is busy is judged only from more CPU time than this.
@@ -43,9 +46,10 @@ class Order:
 
     :ivar real_time: whether the VNF has a real-time scheduling class
     :ivar period_ns: the period of the reservation; None: unknown
-    :ivar used_ns: reads the CPU time of the group.  None: the burst measures
-        the whole machine; in a gap without a switch of threads, the machine
-        did not run.
+    :ivar error_ns: how far two readings of the CPU time may be off: a tick,
+        and the unit of steal if the burst measures a machine
+    :ivar used_ns: reads the CPU time of the group; None if the burst measures
+        the whole machine
     :ivar stolen_ns: reads the steal of the whole machine; None if the burst
         measures a group
     :ivar check: the check that ends the burst; None: a whole burst, which
@@ -54,7 +58,7 @@ class Order:
 
     real_time: bool
     period_ns: int | None
-    tick_ns: int
+    error_ns: int
     used_ns: Callable[[], int] | None
     stolen_ns: Callable[[], int] | None = None
     check: rt_check.Check | None = None
@@ -64,7 +68,7 @@ class Order:
         """The time after which the burst ends in any case."""
         if self.period_ns is None:
             return _WITHOUT_NS
-        return _TIMES * gaps.least_ns(self.period_ns, self.tick_ns)
+        return _TIMES * gaps.least_ns(self.period_ns, self.error_ns)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Trace:
     :ivar stopped: why the burst ended early; '' if it did not
     :ivar stolen_ns: the steal of the machine during the burst; None if the
         burst measures a group
+    :ivar blind_ns: how long the burst could not see any gap
     """
 
     gaps: tuple[gaps.Gap, ...]
@@ -84,10 +89,18 @@ class Trace:
     wall_ns: int
     stopped: str = ''
     stolen_ns: int | None = None
+    blind_ns: int = 0
 
 
 class Meter(Protocol):
-    """Measures the CPU time that is used while a burst runs."""
+    """Measures the CPU time that is used while a burst runs.
+
+    :ivar every_ns: how often the meter must be read between gaps
+    :ivar blind: whether a pause during a reading is not a gap
+    """
+
+    every_ns: int
+    blind: bool
 
     def read(self, gone_ns: int) -> tuple[int, int]:
         """Returns the CPU time of all and of other threads, in ns.
@@ -99,9 +112,19 @@ class Meter(Protocol):
         :param gone_ns: how long the burst has not run
         """
 
+    @property
+    def stolen_ns(self) -> int | None:
+        """The steal of the machine until the last reading; None: a group."""
+
 
 class GroupMeter:
-    """Measures by the counters of the group and of this thread."""
+    """Measures by the counters of the group and of this thread.
+
+    A reading makes the kernel charge the thread, which may use up the budget.
+    So gaps often begin within a reading.
+    """
+
+    every_ns, blind, stolen_ns = _READ_NS, False, None
 
     def __init__(self, used_ns: Callable[[], int]) -> None:
         self._used_ns = used_ns
@@ -119,21 +142,47 @@ class GroupMeter:
 
 
 class MachineMeter:
-    """Measures by the context switches of this thread.
+    """Measures by the steal of the machine and the switches of this thread.
 
-    In a gap without a context switch the virtual CPU itself did not run.
+    In a gap without a context switch the virtual CPU itself did not run, or
+    handled interrupts.  In a gap with a switch, other threads ran, and the
+    virtual CPU may also have stood still.  Only the steal shows the CPU time.
+    The hypervisor takes the CPU at any time, and not because of a reading.  A
+    reading and its evaluation may take longer than the shortest gap.  So a
+    pause during a reading is not a gap.
     """
 
-    def __init__(self) -> None:
-        self._begin, self._away = time.monotonic_ns(), 0
+    every_ns, blind = _READ_STEAL_NS, True
+
+    def __init__(self, stolen_ns: Callable[[], int]) -> None:
+        self._stolen_ns = stolen_ns
+        self._begin = self._first = 0
+        self._begin, self._first = self._passed_and_stolen()
         self._switches = _switches()
+        self.stolen_ns = 0
 
     def read(self, gone_ns: int) -> tuple[int, int]:
+        passed, self.stolen_ns = self._passed_and_stolen()
         switches = _switches()
         others = gone_ns if switches != self._switches else 0
         self._switches = switches
-        self._away += gone_ns - others
-        return time.monotonic_ns() - self._begin - self._away, others
+        return passed - self.stolen_ns, others
+
+    def _passed_and_stolen(self) -> tuple[int, int]:
+        """Returns the time and the steal since the beginning.
+
+        If the hypervisor takes the CPU between both readings, they do not
+        belong together.  So the fastest of a few tries counts.
+        """
+        tries = []
+        for _ in range(_TRIES):
+            before = time.monotonic_ns()
+            stolen = self._stolen_ns()
+            took = time.monotonic_ns() - before
+            tries.append((took, before - self._begin, stolen - self._first))
+            if took < _GAP_NS:
+                break
+        return min(tries)[1:]
 
 
 def _switches() -> int:
@@ -248,38 +297,39 @@ def _take(policy: int, priority: int) -> None:
         size=sched.SIZE, policy=policy, priority=priority)), 0)
 
 
+def _meter(order: Order) -> Meter:
+    if order.used_ns is not None:
+        return GroupMeter(order.used_ns)
+    return MachineMeter(order.stolen_ns or (lambda: 0))
+
+
 def _spin(order: Order, parent: int) -> Trace:
     """Spins until enough is seen, the VNF is busy, or the time is over."""
     seen_gaps: list[gaps.Gap] = []
     clock = time.monotonic_ns
     cost = time.thread_time_ns()
-    stolen = order.stolen_ns() if order.stolen_ns is not None else None
-    meter: Meter = (MachineMeter() if order.used_ns is None
-                    else GroupMeter(order.used_ns))
+    meter = _meter(order)
     begin = read = before = clock()
-    used, stopped = 0, None
+    used = blind = 0
+    stopped = None
     while before - begin < order.longest_ns and stopped is None:
         now = clock()
-        # A gap may also begin within a reading, because the reading makes
-        # the kernel charge the thread, which may use up the budget.
         gone, before = now - before, now
+        if gone <= _GAP_NS and now - read < meter.every_ns:
+            continue
+        used, others = meter.read(gone)
         if gone > _GAP_NS:
-            used, others = meter.read(gone)
             seen_gaps.append(gaps.Gap(now - gone, now, used, others))
-            own = time.thread_time_ns() - cost
-            stopped = _stop(order, seen_gaps, used, own, parent)
-            if stopped is None and _checked(order, used, now - begin):
-                stopped = ''
-            read = now
-        elif now - read >= _READ_NS:
-            used, _ = meter.read(0)
-            read = now
-            if _checked(order, used, now - begin):
-                stopped = ''
+            stopped = _stop(order, seen_gaps, used,
+                            time.thread_time_ns() - cost, parent)
+        if stopped is None and _checked(order, used, now - begin):
+            stopped = ''
+        read = now
+        if meter.blind:
+            before = clock()
+            blind += before - now
     return Trace(tuple(seen_gaps), time.thread_time_ns() - cost, used,
-                 before - begin, stopped or '',
-                 None if stolen is None or order.stolen_ns is None
-                 else order.stolen_ns() - stolen)
+                 before - begin, stopped or '', meter.stolen_ns, blind)
 
 
 def _checked(order: Order, used: int, wall: int) -> bool:
@@ -297,6 +347,6 @@ def _stop(order: Order, seen_gaps: list[gaps.Gap], used: int, own: int,
         return 'the probe has ended'
     if used > _WORTH_NS and used - own > _BUSY * used:
         return 'the VNF became busy'
-    if gaps.estimate(seen_gaps, order.period_ns, order.tick_ns) is not None:
+    if gaps.estimate(seen_gaps, order.period_ns, order.error_ns) is not None:
         return ''
     return None

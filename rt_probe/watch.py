@@ -222,7 +222,9 @@ class Watch:
             return ('no control group with a limit can be seen that a burst '
                     'could use up')
         order = spin.Order(self._sources.real_time, self.period_ns,
-                           self._tick_ns, group.used_ns if group else None,
+                           self._tick_ns + (
+                               0 if group else self._sources.unit_ns),
+                           group.used_ns if group else None,
                            None if group else self._sources.stolen_ns)
         try:
             for number in range(most):

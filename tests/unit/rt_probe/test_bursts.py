@@ -14,11 +14,12 @@ _MS = 1_000_000
 ORDER = spin.Order(False, 100 * _MS, 4 * _MS, None)
 
 
-def trace(share, stopped='', stolen_ms=None):
+def trace(share, stopped='', stolen_ms=None, blind_ms=0):
     return spin.Trace(
         tuple(test_gaps.ends(0, 100, 200, 300, share=share)),
         round(share * 400 * _MS), round(share * 400 * _MS), 400 * _MS,
-        stopped, None if stolen_ms is None else stolen_ms * _MS)
+        stopped, None if stolen_ms is None else stolen_ms * _MS,
+        blind_ms * _MS)
 
 
 class BurstsTest(base.BaseTestCase):
@@ -55,8 +56,10 @@ class BurstsTest(base.BaseTestCase):
         self.assertEqual('the VNF became busy', self.bursts.reason)
 
     def test_gaps_of_a_machine_agree_with_steal(self):
-        self.take(trace(0.3, stolen_ms=280))
-        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
+        for stolen_ms in (16, 20, 24):
+            self.bursts.clear()
+            self.take(trace(0.3, stolen_ms=stolen_ms))
+            self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
 
     def test_a_hypervisor_without_steal(self):
         """QEMU without KVM: bursts told 0.68, 0.49 and 0.13 of 0.4."""
@@ -65,9 +68,17 @@ class BurstsTest(base.BaseTestCase):
         self.assertIn('reported no steal during a burst', self.bursts.reason)
 
     def test_gaps_that_are_work_of_others(self):
-        self.take(trace(0.9, stolen_ms=240))
-        self.assertIsNone(self.bursts.known)
-        self.assertIn('differ: 0.90 and 0.40 of a CPU', self.bursts.reason)
+        for stolen_ms in (10, 240):
+            self.take(trace(0.9, stolen_ms=stolen_ms))
+            self.assertIsNone(self.bursts.known)
+            self.assertIn('the gaps of a burst last 20 ms, but the hypervisor '
+                          f'reported {stolen_ms} ms of steal',
+                          self.bursts.reason)
+
+    def test_gaps_that_were_not_seen(self):
+        """The CPU was taken while the burst evaluated its gaps."""
+        self.take(trace(0.3, stolen_ms=60, blind_ms=40))
+        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
 
     def test_no_grid(self):
         self.take(spin.Trace((), 100 * _MS, 100 * _MS, 100 * _MS))
