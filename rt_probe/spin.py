@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import json
+import math
 import os
 import resource
 import select
@@ -25,9 +26,10 @@ from rt_probe import gaps
 
 #: A pause of the burst is a gap if it is longer than this.
 _GAP_NS = 300_000
-#: Between gaps, the CPU time of a group, and the steal of a machine, which
-#: changes only at ticks, are read this often.
+#: Between gaps, the CPU time of a group is read this often, and for a check,
+#: the steal of a machine, which changes only at ticks.
 _READ_NS, _READ_STEAL_NS = 200_000, 4_000_000
+#: How often the time and the steal are read together, at most.
 _TRIES = 3
 #: The VNF is busy when it took more than this part of the group's CPU time.
 _BUSY = 0.75
@@ -99,7 +101,7 @@ class Meter(Protocol):
     :ivar blind: whether a pause during a reading is not a gap
     """
 
-    every_ns: int
+    every_ns: float
     blind: bool
 
     def read(self, gone_ns: int) -> tuple[int, int]:
@@ -124,7 +126,8 @@ class GroupMeter:
     So gaps often begin within a reading.
     """
 
-    every_ns, blind, stolen_ns = _READ_NS, False, None
+    every_ns: float = _READ_NS
+    blind, stolen_ns = False, None
 
     def __init__(self, used_ns: Callable[[], int]) -> None:
         self._used_ns = used_ns
@@ -152,11 +155,12 @@ class MachineMeter:
     pause during a reading is not a gap.
     """
 
-    every_ns, blind = _READ_STEAL_NS, True
+    blind = True
 
-    def __init__(self, stolen_ns: Callable[[], int]) -> None:
+    def __init__(self, stolen_ns: Callable[[], int], every_ns: float) -> None:
+        self.every_ns = every_ns
         self._stolen_ns = stolen_ns
-        self._begin = self._first = 0
+        self._begin = self._first = self._usual_ns = 0
         self._begin, self._first = self._passed_and_stolen()
         self._switches = _switches()
         self.stolen_ns = 0
@@ -180,9 +184,11 @@ class MachineMeter:
             stolen = self._stolen_ns()
             took = time.monotonic_ns() - before
             tries.append((took, before - self._begin, stolen - self._first))
-            if took < _GAP_NS:
+            if took < 2 * self._usual_ns:
                 break
-        return min(tries)[1:]
+        took, passed, stolen = min(tries)
+        self._usual_ns = self._usual_ns or took
+        return passed, stolen
 
 
 def _switches() -> int:
@@ -300,7 +306,8 @@ def _take(policy: int, priority: int) -> None:
 def _meter(order: Order) -> Meter:
     if order.used_ns is not None:
         return GroupMeter(order.used_ns)
-    return MachineMeter(order.stolen_ns or (lambda: 0))
+    return MachineMeter(order.stolen_ns or (lambda: 0),
+                        math.inf if order.check is None else _READ_STEAL_NS)
 
 
 def _spin(order: Order, parent: int) -> Trace:
