@@ -22,6 +22,11 @@ _JUMP_NS = 100_000_000
 _LATE, _LATE_NS = 4, 1_000_000_000
 _NO_STEAL = ('the machine was never idle, but its hypervisor has reported no '
              'steal, so the CPU time that the hypervisor took cannot be seen')
+_LOST = ('the kernel of the machine accounted for only a part of the CPU '
+         'time, as when ticks are lost')
+#: The part of the time that a machine must account for, beside the rounding of
+#: the eight numbers of /proc/stat, in ns.
+_ACCOUNTED, _ROUNDED_NS = 0.9, 80_000_000
 
 
 class Step(NamedTuple):
@@ -109,10 +114,12 @@ def step(before: sources.Sample, after: sources.Sample,
         source = sources.SCHEDSTAT
         unwanted = asleep[-1] * wall // (after.at_ns - since.at_ns)
     elif _stolen(before, after):
-        if after.machine and after.machine.certain:
-            source = sources.STEAL
-        else:
+        if not after.machine or not after.machine.certain:
             doubt = _NO_STEAL
+        elif _lost(before, after):
+            doubt = _LOST
+        else:
+            source = sources.STEAL
     elif _stalled(before, after):
         source = sources.PRESSURE
     return Step(wall, after.used_ns - before.used_ns, len(after.cpus),
@@ -186,6 +193,21 @@ def _stolen(before: sources.Sample, after: sources.Sample) -> bool:
     idle = after.machine.idle_ns - before.machine.idle_ns
     wall = after.at_ns - before.at_ns
     return idle <= SLACK * wall * len(after.cpus)
+
+
+def _lost(before: sources.Sample, after: sources.Sample) -> bool:
+    """Returns whether the machine did not account for some of its time.
+
+    The kernel accounts CPU time at ticks.  A tick that is lost counts nowhere.
+    """
+    if not before.machine or not after.machine:
+        return False
+    accounted = sum(now - then for now, then in (
+        (after.machine.busy_ns, before.machine.busy_ns),
+        (after.machine.idle_ns, before.machine.idle_ns),
+        (after.machine.stolen_ns, before.machine.stolen_ns)))
+    wall = (after.at_ns - before.at_ns) * len(after.cpus)
+    return accounted + _ROUNDED_NS < _ACCOUNTED * wall
 
 
 def _stalled(before: sources.Sample, after: sources.Sample) -> bool:

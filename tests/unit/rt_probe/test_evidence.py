@@ -144,6 +144,11 @@ class StepTest(base.BaseTestCase):
     def test_machine_with_idle_time(self):
         self.assertEqual('', self.steal(idle=20))
 
+    def test_machine_whose_ticks_are_lost(self):
+        """A guest of KVM with 0.6 of a CPU told 0.0: no busy tick counted."""
+        self.assertEqual('', self.steal(idle=0, busy=0))
+        self.assertEqual('', self.steal(idle=0, busy=100))
+
     def pressure(self, full, **changes):
         return self.source(
             START._replace(full_ns=0, throttling=None, **changes),
