@@ -81,6 +81,9 @@ class Demo:
             for used in each['used']))]
         for name in names:
             self.create(name, '--hint cpu.rt_runtime_us=120000')
+        # Placement does not know the free pCPUs before the servers are built.
+        if names:
+            self.built()
         yield
         # The services of the cloud run in the time that is not reserved.
         if names:
