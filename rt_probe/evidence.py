@@ -40,6 +40,7 @@ class Step(NamedTuple):
     :ivar accounted: whether *used_ns* is known
     :ivar limit: the limit that no answer may exceed, in CPUs; None: none
     :ivar doubt: why a source that shows something is not believed
+    :ivar certain: whether *used_ns* contains no time that a hypervisor took
     """
 
     wall_ns: int
@@ -50,6 +51,7 @@ class Step(NamedTuple):
     accounted: bool = True
     limit: float | None = None
     doubt: str = ''
+    certain: bool = True
 
     @property
     def used(self) -> float | None:
@@ -124,7 +126,8 @@ def step(before: sources.Sample, after: sources.Sample,
         source = sources.PRESSURE
     return Step(wall, after.used_ns - before.used_ns, len(after.cpus),
                 source if after.accounted else '', unwanted, after.accounted,
-                after.limit, doubt)
+                after.limit, doubt,
+                after.machine is None or after.machine.certain)
 
 
 def _throttled(before: sources.Sample, after: sources.Sample,

@@ -178,7 +178,8 @@ class Watch:
             why = step.doubt or ('the VNF wants less CPU time than is '
                                  'available')
             return self._bound(step.used,
-                               f'{why}, and {reason or self.bursts.reason}')
+                               f'{why}, and {reason or self.bursts.reason}',
+                               step.certain)
         if self._exceeds(known.estimate):
             self.bursts.clear()
             return self._bound(step.used, _NOT_ITS_OWN)
@@ -241,11 +242,17 @@ class Watch:
         self._before = self._sources.sample()
         return ''
 
-    def _bound(self, used: float | None, reason: str) -> report.Report:
+    def _bound(self, used: float | None, reason: str, certain: bool = True
+               ) -> report.Report:
+        """Reports that the available CPU time is not known.
+
+        :param certain: whether what was used was also received
+        """
         known = self.bursts.known
-        return self._report(
+        found = self._report(
             report.BOUND, None, used, '',
             known.age_s(time.monotonic_ns()) if known else None, reason)
+        return found if certain else found._replace(lower=None)
 
     def _report(self, method: str, estimate: supply.Estimate | None,
                 used: float | None, source: str, age_s: float | None,

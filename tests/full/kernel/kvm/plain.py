@@ -29,7 +29,7 @@ _QEMU = ('qemu-system-x86_64 -S -nodefaults -no-user-config -display none '
          '-device virtio-net-pci,netdev=net')
 #: The command line of a kernel that boots: without features that often leave
 #: guest mode, which is slow if virtualization is emulated.
-_FEW_EXITS = 'acpi=off pci=off mitigations=off tsc=reliable'
+FEW_EXITS = 'pci=off mitigations=off tsc=reliable'
 _ACCELERATORS = {'kvm': '-accel kvm -cpu host',
                  'tcg': '-accel tcg,thread=multi,tb-size=32'}
 
@@ -138,8 +138,8 @@ class Maker(machines.Machines):
         console = scratch / 'console'
         return self.boot_with(
             qemu_images.build_initrd(busybox, scratch),
-            qemu_images.COMMAND_LINES['qemu-busy'], 128,
-            f'file:{console}'), console
+            f'{qemu_images.COMMAND_LINES["qemu-busy"]} acpi=off {FEW_EXITS}',
+            128, f'file:{console}'), console
 
     def scratch(self) -> pathlib.Path:
         """Makes a directory for one guest."""
@@ -157,8 +157,7 @@ class Maker(machines.Machines):
         """
         return self.start_with(
             1, '-m', str(mib), '-kernel', str(qemu_images.KERNEL),
-            '-initrd', str(initrd), '-append', f'{line} {_FEW_EXITS}',
-            '-serial', serial)
+            '-initrd', str(initrd), '-append', line, '-serial', serial)
 
     def _put(self, thread: int, groups: list[pathlib.Path]) -> None:
         for group in groups:
