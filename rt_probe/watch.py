@@ -249,10 +249,10 @@ class Watch:
         :param certain: whether what was used was also received
         """
         known = self.bursts.known
-        found = self._report(
+        told = self._report(
             report.BOUND, None, used, '',
             known.age_s(time.monotonic_ns()) if known else None, reason)
-        return found if certain else found._replace(lower=None)
+        return told if certain else told._replace(lower=None)
 
     def _report(self, method: str, estimate: supply.Estimate | None,
                 used: float | None, source: str, age_s: float | None,
