@@ -109,6 +109,7 @@ def step(before: sources.Sample, after: sources.Sample,
     wall = after.at_ns - before.at_ns
     since = since or before
     source, unwanted, doubt = '', 0, ''
+    used = after.used_ns - before.used_ns
     asleep = _asleep(since, after, period_ns or 0, begun)[:needed]
     if _throttled(before, after, period_ns):
         source = sources.THROTTLING
@@ -120,11 +121,12 @@ def step(before: sources.Sample, after: sources.Sample,
             doubt = _NO_STEAL
         elif _lost(before, after):
             doubt = _LOST
-        else:
+        elif before.machine:
             source = sources.STEAL
+            used = after.machine.received_ns(before.machine, wall)
     elif _stalled(before, after):
         source = sources.PRESSURE
-    return Step(wall, after.used_ns - before.used_ns, len(after.cpus),
+    return Step(wall, used, len(after.cpus),
                 source if after.accounted else '', unwanted, after.accounted,
                 after.limit, doubt,
                 after.machine is None or after.machine.certain)

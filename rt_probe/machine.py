@@ -21,12 +21,25 @@ class Machine:
     :ivar stolen_ns: time that the hypervisor gave to others while this
         machine wanted to run
     :ivar certain: whether the hypervisor is known to report such time
+    :ivar cpus: the number of CPUs
     """
 
     busy_ns: int
     idle_ns: int
     stolen_ns: int
     certain: bool = True
+    cpus: int = 1
+
+    def received_ns(self, since: 'Machine', wall_ns: int) -> int:
+        """Returns the CPU time that a machine received that was never idle.
+
+        The steal and the idle time are exact.  The kernel samples the busy
+        time at ticks, and may count too much or too little.
+
+        :param wall_ns: the time since the reading *since*
+        """
+        return max(0, self.cpus * wall_ns - (self.idle_ns - since.idle_ns)
+                   - (self.stolen_ns - since.stolen_ns))
 
 
 def parse(data: bytes, hertz: int) -> Machine:
@@ -61,9 +74,9 @@ class Steal:
     def sample(self) -> Machine:
         """Reads the file."""
         machine = parse(self._file.read(), self._hertz)
-        if self._virtual and not machine.stolen_ns:
-            return dataclasses.replace(machine, certain=False)
-        return machine
+        return dataclasses.replace(
+            machine, cpus=os.cpu_count() or 1,
+            certain=bool(machine.stolen_ns) or not self._virtual)
 
     @property
     def unit_ns(self) -> int:

@@ -194,7 +194,8 @@ class Watch:
         assert self._sources is not None  # noqa: S101
         return supply.Supply(
             step.used_ns, step.wall_ns, self.period_ns or DEFAULT_PERIOD_NS,
-            step.cpus, self._tick_ns + self._sources.unit_ns,
+            # Both the idle time and the steal of a machine are rounded.
+            step.cpus, self._tick_ns + 2 * self._sources.unit_ns,
             step.unwanted_ns)
 
     def _exceeds(self, estimate: supply.Estimate) -> bool:

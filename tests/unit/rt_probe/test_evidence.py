@@ -144,6 +144,14 @@ class StepTest(base.BaseTestCase):
     def test_machine_with_idle_time(self):
         self.assertEqual('', self.steal(idle=20))
 
+    def test_what_a_busy_machine_received(self):
+        """A guest of KVM counted 0.85 of a CPU at its ticks, and got 0.81."""
+        step = evidence.step(
+            START._replace(machine=machine.Machine(0, 0, 0)),
+            after(used=425, machine=machine.Machine(425 * _MS, 0, 95 * _MS)),
+            _PERIOD, 1)
+        self.assertEqual(405 * _MS, step.used_ns)
+
     def test_machine_whose_ticks_are_lost(self):
         """A guest of KVM with 0.6 of a CPU told 0.0: no busy tick counted."""
         self.assertEqual('', self.steal(idle=0, busy=0))

@@ -19,6 +19,13 @@ class ParseTest(base.BaseTestCase):
         self.assertEqual(400_000_000, after.stolen_ns - before.stolen_ns)
         self.assertEqual(0, after.idle_ns - before.idle_ns)
 
+    def test_received(self):
+        """The steal counts, and not the busy time, which ticks sample."""
+        before = machine.Machine(0, 0, 0, cpus=2)
+        after = machine.Machine(900_000, 100_000, 300_000, cpus=2)
+        self.assertEqual(1_600_000, after.received_ns(before, 1_000_000))
+        self.assertEqual(0, after.received_ns(before, 100_000))
+
     def test_waiting_for_a_disk_is_idle(self):
         found = machine.parse(b'cpu 0 0 0 1 2 0 0 0', 100)
         self.assertEqual(30_000_000, found.idle_ns)
