@@ -28,6 +28,7 @@ CONF = nova.conf.CONF
 #: examples as tests.seeds says.
 PROPERTY = hypothesis.settings(
     deadline=None, max_examples=100, database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
     derandomize='NOVA_RT_SEQUENCES' not in os.environ)
 
 

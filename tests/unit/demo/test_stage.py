@@ -23,6 +23,7 @@ class FilledTest(unittest.TestCase):
                           report.Report(0.01))
         demo.create = lambda name, extra: typed.append(f'create {name}')
         demo.delete = lambda *names: typed.append(f'delete {" ".join(names)}')
+        demo.built = lambda: typed.append('built')
         stats = [{hostmap.MAP: json.dumps(
             {'replicated': replicated, 'used': used})}]
         with mock.patch.object(host, 'published', lambda cloud: stats), \
@@ -32,7 +33,7 @@ class FilledTest(unittest.TestCase):
 
     def test_one_server_for_each_pcpu_that_is_free(self):
         self.assertEqual(
-            ['create filler0', 'create filler1', 'look',
+            ['create filler0', 'create filler1', 'built', 'look',
              'delete filler0 filler1'], self.filled(False, [900_000, 0, 0]))
 
     def test_one_pool_is_full_as_it_is(self):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rt_monitor import http
 from rt_monitor import paths
+from tests.unit import base as unit
 
 _FOLDER = pathlib.Path(paths.__file__).parent / 'programs'
 _SOURCE = '''
@@ -82,6 +83,7 @@ class LinesTest(unittest.TestCase):
                  f'{folder}/lines.so', source], check=True)
             cls.lines = ctypes.CDLL(f'{folder}/lines.so')
 
+    @unit.PROPERTY
     @hypothesis.given(LINES)
     @hypothesis.example(b'GET ' + b'/' * 60)
     @hypothesis.example(b'GET /' + b'a1' * 30)
@@ -93,12 +95,14 @@ class LinesTest(unittest.TestCase):
         self.assertEqual((*expected(line), b'behind..'), (
             method, path[:64].rstrip(b'\0'), path[64:]))
 
+    @unit.PROPERTY
     @hypothesis.given(LINES, st.integers(0, 64))
     def test_ends(self, line, filled):
         self.assertEqual(filled == 64 or b'\n' in line[:64],
                          bool(self.lines.ended(line[:64].ljust(128, b'\0'),
                                                filled)))
 
+    @unit.PROPERTY
     @hypothesis.given(st.one_of(
         st.binary(min_size=12, max_size=12),
         st.from_regex(rb'\AHTTP/[12].[0-9][ -][0-9]{3}\Z').filter(
