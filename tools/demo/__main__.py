@@ -24,6 +24,9 @@ from demo import vdu
 
 # The log has one of these when Placement knows no host.
 UNPLACED = ('The server asks for', 'Placement offers no host')
+# Placement does not know how much of each pCPU is free, but RTShareFilter does.
+NO_ROOM = ('The server asks for',
+           'Placement offers no host|CPU reservation refused')
 
 
 def describe(demo: stage.Demo) -> None:
@@ -93,7 +96,7 @@ def refuse(demo: stage.Demo) -> None:
     """Shows which requests are refused."""
     with demo.step('no_room', 'One more server, which does not fit'):
         with demo.filled():
-            demo.no_room('rt4', *UNPLACED)
+            demo.no_room('rt4', *NO_ROOM)
     if demo.report.is_first_act:
         refuse_any_guest(demo)
 

@@ -81,7 +81,7 @@ class Demo:
             for used in each['used']))]
         for name in names:
             self.create(name, '--hint cpu.rt_runtime_us=120000')
-        # Placement does not know the free pCPUs before the servers are built.
+        # The free pCPUs are known when the servers are built.
         if names:
             self.built()
         yield
@@ -193,13 +193,13 @@ class Demo:
             raise SystemExit('Nova did not start again')
 
     def logged(self, pattern: str) -> str:
-        """Shows the last line of Nova's log with *pattern*."""
+        """Shows the last line of Nova's log that matches *pattern*."""
         lines = self.cloud.log_file('nova').read_text().splitlines()
         matching = [line for line in lines if re.search(pattern, line)]
         if not matching:
             self.report.problem(f'nothing logged "{pattern}"')
             return ''
         text = matching[-1].split(' INFO ')[-1]
-        print(f'$ grep "{pattern}" .cloud/log/nova.log | tail -1\n  {text}',
+        print(f'$ grep -E "{pattern}" .cloud/log/nova.log | tail -1\n  {text}',
               flush=True)
         return text

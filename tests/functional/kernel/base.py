@@ -31,6 +31,8 @@ from nova_rt.machine import privsep
 
 #: Runtime of the scratch group: 0.02 of each CPU.
 TOP_US = 20_000
+#: The period of a new group.
+_PERIOD_US = 1_000_000
 #: What the root group hands out where the kernel starts with nothing.
 _ROOT_PPM = 900_000
 #: The kernel counts in this many parts of a CPU.
@@ -76,12 +78,18 @@ def budget(group: pathlib.Path) -> tuple[int, int]:
             int((group / two_files.PERIOD).read_text()))
 
 
-def give(group: pathlib.Path, runtime_us: int) -> None:
-    """Writes a runtime for each second, which is the period of new groups."""
+def give(group: pathlib.Path, runtime_us: int,
+         period_us: int = _PERIOD_US) -> None:
+    """Gives a group that has no other period a budget.
+
+    :raises OSError: when other groups leave no room
+    """
     if (group / rt_max.MAX).exists():
-        (group / rt_max.MAX).write_text(f'{runtime_us} 1000000')
-    else:
-        (group / two_files.RUNTIME).write_text(str(runtime_us))
+        (group / rt_max.MAX).write_text(f'{runtime_us} {period_us}')
+        return
+    if period_us != _PERIOD_US:
+        (group / two_files.PERIOD).write_text(str(period_us))
+    (group / two_files.RUNTIME).write_text(str(runtime_us))
 
 
 def eventually(action: Callable[[], object]) -> None:

@@ -29,7 +29,7 @@ _UNUSED = shutil.ignore_patterns(
 #: With ACPI, because the guest needs the timer of its local APIC.  The older
 #: timer is served by an ordinary thread of the host's kernel, so the guest
 #: loses its ticks if its vCPU is the only real-time task of a busy pCPU.
-_LINE = f'console=ttyS0 quiet loglevel=0 no_timer_check {plain.FEW_EXITS}'
+_LINE = f'console=ttyS0 quiet loglevel=0 no_timer_check nox2apic {plain.FEW_EXITS}'
 _MEMORY_MIB = 320
 _INIT = f'''#!/bin/busybox sh
 busybox=/bin/busybox

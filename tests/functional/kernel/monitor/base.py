@@ -16,7 +16,6 @@ from unittest import mock
 from cloud import settings
 
 from nova_rt.machine.kernel import tree
-from nova_rt.machine.kernel import two_files
 from rt_monitor import sched
 from rt_monitor import servers
 from rt_monitor import snapshot
@@ -32,7 +31,7 @@ _SYMBOLS = {'tcp': '__traceiter_sock_send_length', 'tap': 'tcx_link_attach'}
 
 #: Skips a test on a machine with one CPU.
 needs_two_cpus = unittest.skipIf(
-    os.cpu_count() == 1, 'client and server need a CPU each')
+    os.cpu_count() == 1, 'needs two CPUs')
 
 #: Runs the rest of its arguments in the groups of the first argument, which
 #: are separated by commas.
@@ -124,8 +123,7 @@ class WatchedTest(AnyKernelTest):
         """
         if base.why_not():
             self.skipTest('the kernel has no budgets for groups')
-        (self.top / two_files.PERIOD).write_text(str(period_us))
-        (self.top / two_files.RUNTIME).write_text(str(runtime_us))
+        base.give(self.top, runtime_us, period_us)
 
     def inner(self, name: str) -> pathlib.Path:
         """Makes a group in the group, as libvirt makes one of a vCPU."""

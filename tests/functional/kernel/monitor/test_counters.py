@@ -133,6 +133,7 @@ class CountersTest(base.WatchedTest):
         return golden, sum(work.cycles - before[base.UUID][cpu].cycles
                            for cpu, work in after[base.UUID].items())
 
+    @base.needs_two_cpus
     def test_beside_a_busy_thread(self):
         siblings = self.counters.object.map('siblings')
         for cpu, other in ((0, 1), (1, 0)):
