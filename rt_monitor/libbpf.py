@@ -39,6 +39,8 @@ _REASONS = {
     errno.EINVAL: 'the kernel does not accept the program (EINVAL); it must '
                   'be Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF, and 6.5 '
                   'or newer for transactions (tcp)',
+    errno.EBUSY: 'the kernel lets no program run at its functions (EBUSY); it '
+                 'must have CONFIG_FUNCTION_TRACER, or be Linux 6.16 or newer',
     errno.E2BIG: 'the program is too complex for the kernel (E2BIG)',
 }
 

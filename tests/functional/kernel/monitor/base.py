@@ -15,6 +15,7 @@ from unittest import mock
 
 from cloud import settings
 
+from nova_rt.machine.kernel import rt_max
 from nova_rt.machine.kernel import tree
 from rt_monitor import sched
 from rt_monitor import servers
@@ -124,6 +125,11 @@ class WatchedTest(AnyKernelTest):
         if base.why_not():
             self.skipTest('the kernel has no budgets for groups')
         base.give(self.top, runtime_us, period_us)
+
+    @property
+    def leaves_bandwidth(self) -> bool:
+        """Tells whether groups leave bandwidth for SCHED_DEADLINE threads."""
+        return not (self.top / rt_max.MAX).exists()
 
     def inner(self, name: str) -> pathlib.Path:
         """Makes a group in the group, as libvirt makes one of a vCPU."""

@@ -6,12 +6,10 @@ The other source of CPU time is cpuacct.usage, of waiting the kernel's
 schedstat files, and of budgets the clock of the task that lacks them.
 """
 
-import errno
 import os
 import pathlib
 import time
 
-from nova_rt.machine.kernel import rt_max
 from nova_rt.machine import sched_setattr
 from tests.functional.kernel.monitor import base
 
@@ -183,16 +181,12 @@ class BudgetTest(base.WatchedTest):
             delta=0.02 * span_ns)
 
     def test_sched_deadline(self):
-        self.compare(self.reserve)
+        self.needs_bandwidth()
+        self.compare(
+            lambda pid: sched_setattr.start(pid, RUNTIME_US, PERIOD_US))
 
-    def reserve(self, pid):
-        """Makes a thread SCHED_DEADLINE."""
-        try:
-            sched_setattr.start(pid, RUNTIME_US, PERIOD_US)
-        except OSError as error:
-            if (error.errno != errno.EBUSY
-                    or not (self.top / rt_max.MAX).exists()):
-                raise
+    def needs_bandwidth(self):
+        if not self.leaves_bandwidth:
             self.skipTest('the root group has the bandwidth that threads need')
 
     def one_cpu(self):
@@ -220,10 +214,11 @@ class BudgetTest(base.WatchedTest):
         (group / 'cpuset.cpus').write_text(str(one))
 
     def test_sched_deadline_on_one_cpu(self):
+        self.needs_bandwidth()
         group = self.one_cpu()
 
         def start(pid):
-            self.reserve(pid)
+            sched_setattr.start(pid, RUNTIME_US, PERIOD_US)
             self.confine(pid, group)
 
         self.compare(start)

@@ -71,7 +71,7 @@ class MixesTest(base.WatchedTest):
     def begin(self, task: Task) -> subprocess.Popen[str]:
         child = self.python(WORKER, str(task.work_ms), str(task.rest_ms))
         child.stdout.readline()
-        if task.policy == 'deadline':
+        if task.policy == 'deadline' and self.leaves_bandwidth:
             sched_setattr.start(child.pid, 2_000, 20_000)
             return child
         if task.cpu is not None:

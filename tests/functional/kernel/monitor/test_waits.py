@@ -6,9 +6,11 @@ import contextlib
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 
 from tests.functional.kernel.monitor import base
 from tests.functional.kernel.monitor import events
@@ -38,6 +40,7 @@ sys.stdin.read()
 '''
 
 
+@unittest.skipIf(shutil.which('clang') is None, 'clang is not installed')
 class WaitsTest(base.WatchedTest):
 
     def work(self, seconds):
