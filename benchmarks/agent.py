@@ -46,6 +46,9 @@ MANY, AT_ONCE = 10_000, 100
 #: The limit of resident memory, in MB.
 FLAT_MB = 2
 _SECONDS = 60
+#: The CPU time of a task is complete after the task's last switch, which can
+#: be after its parent has waited for it: the number of attempts to read it.
+_READINGS, _READ_AGAIN_SECONDS = 5, 0.02
 #: A process that wakes up now and then.
 _GUEST = 'while :; do sleep 5; done'
 
@@ -197,8 +200,17 @@ def generation(monitor: monitor_snapshot.Monitor, names: list[str]) -> int:
                       for name, group in groups.items())
         for child in [_live_in(group) for group in groups.values()]:
             os.waitpid(child, 0)
-        window = monitor.read()
+        for _ in range(_READINGS):
+            seen = _seen(monitor.read(), names)
+            if seen == len(names):
+                break
+            time.sleep(_READ_AGAIN_SECONDS)
         monitor.watch([])
+    return seen
+
+
+def _seen(window: monitor_snapshot.Snapshot, names: list[str]) -> int:
+    """Returns how many servers answered and have CPU time."""
     return sum(1 for name in names if window.answered[name].edges
                and window.usages[name].whole.totals.ran)
 

@@ -8,7 +8,6 @@ line with a line: the report, or the word *busy*.
 """
 
 import json
-import os
 import pathlib
 import shutil
 import socket
@@ -27,10 +26,10 @@ _UNUSED = shutil.ignore_patterns(
     'test', 'idlelib', 'lib2to3', 'ensurepip', 'distutils', 'tkinter',
     'pydoc_data', 'config-*', 'asyncio', 'unittest', 'sqlite3',
     'dist-packages', '*.opt-?.pyc')
-#: Without ACPI, because guests with the timer of a local APIC hang in an
-#: emulated KVM: QEMU 7.2 delivers an interrupt while interrupts are off.
-_LINE = ('console=ttyS0 quiet loglevel=0 no_timer_check acpi=off '
-         f'{plain.FEW_EXITS}')
+#: With ACPI, because the guest needs the timer of its local APIC.  The older
+#: timer is served by an ordinary thread of the host's kernel, so the guest
+#: loses its ticks if its vCPU is the only real-time task of a busy pCPU.
+_LINE = f'console=ttyS0 quiet loglevel=0 no_timer_check {plain.FEW_EXITS}'
 _MEMORY_MIB = 320
 _INIT = f'''#!/bin/busybox sh
 busybox=/bin/busybox
@@ -83,16 +82,6 @@ class Python:
         self._lines.close()
         self._serial.close()
         self.guest.end()
-
-    def favour_timer(self) -> None:
-        """Makes KVM's thread for the older timer real-time.
-
-        The guest loses ticks while an ordinary thread waits for busy tasks.
-        """
-        thread, = (int(path.parent.name)
-                   for path in pathlib.Path('/proc').glob('[0-9]*/comm')
-                   if path.read_text().strip() == f'kvm-pit/{self.guest.pid}')
-        os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(98))
 
     def wait(self) -> None:
         """Waits until the guest has started, or keeps its vCPU busy."""
