@@ -39,6 +39,7 @@ def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
             'rate_hz': first[0], 'server': first[1]}
             for name, first in graph.saturation.items()},
         'unclear': dict(graph.unclear),
+        'missed': graph.missed,
         'critical_path': monitor_graph.critical_path(graph, percentile),
         'servers': {uuid: {
             'name': vertex.name, 'cpus': vertex.centre.used_cpus,
@@ -59,6 +60,10 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
              f'HTTP/2, requests that overtake each other); without them '
              f'there is no rate, no saturation and no critical path.'
              for uuid, count in graph.unclear.items()]
+    if graph.missed:
+        lines.append(f'The kernel did not give {graph.missed} events of '
+                     f'connections to the monitor; without them there is no '
+                     f'rate, no saturation and no critical path.')
     if graph.arrival_rate_hz is not None:
         lines.append(f'Requests from outside: '
                      f'{graph.arrival_rate_hz:.1f} a second.')

@@ -55,6 +55,8 @@ class Graph:
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; if there are any, the numbers that need all requests
         are not computed
+    :ivar missed: the events of connections that are missing, if they are more
+        than a hundredth of the requests; then these numbers are not computed
     """
 
     vertices: Mapping[str, Vertex]
@@ -63,6 +65,7 @@ class Graph:
     arrival_rate_hz: float | None
     saturation: Mapping[str, tuple[float, str] | None]
     unclear: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    missed: int = 0
 
     def directed(self, percentile: float) -> networkx.DiGraph:
         """Returns the slowest edge of each pair of vertices, in ns.
@@ -108,7 +111,8 @@ def build(snapshot: monitor_snapshot.Snapshot, cores: int) -> Graph:
     unclear = {uuid: count for uuid, traffic in snapshot.answered.items()
                if (count := sum(traffic.total(role).unclear
                                 for role in transactions.Role))}
-    rate = None if unclear else _outside(snapshot, edges)
+    missed = _missed(snapshot)
+    rate = None if unclear or missed else _outside(snapshot, edges)
     centres = {uuid: _centre(snapshot, uuid, cores)
                for uuid in snapshot.usages}
     vertices = {uuid: Vertex(
@@ -124,7 +128,16 @@ def build(snapshot: monitor_snapshot.Snapshot, cores: int) -> Graph:
                                    in centres.items()}, rate),
         'worst': _saturation({uuid: centre.at_worst for uuid, centre
                               in centres.items() if centre.used_cpus},
-                             rate)}, unclear)
+                             rate)}, unclear, missed)
+
+
+def _missed(snapshot: monitor_snapshot.Snapshot) -> int:
+    """Returns the events that are missing, 0 if they are few."""
+    requests = sum(traffic.total(role).took.count
+                   for traffic in snapshot.answered.values()
+                   for role in transactions.Role)
+    missed = snapshot.missed_traffic
+    return missed if transactions.too_many(missed, requests) else 0
 
 
 def _saturation(used: Mapping[str, float], rate: float | None
@@ -175,12 +188,12 @@ def critical_path(graph: Graph, percentile: float) -> list[str]:
     The path is the widest path of the paper.  The path leads from an entry (a
     vertex to which no other sends requests) to an end (a vertex that sends no
     requests to others).  If several paths are equally wide, the function
-    returns the longest path.  Where some exchanges are unclear, the path is
-    empty.
+    returns the longest path.  Where some exchanges are unclear or missing, the
+    path is empty.
 
     :param percentile: the quantile of the times at the edges, from 0 to 1
     """
-    if graph.unclear:
+    if graph.unclear or graph.missed:
         return []
     directed = graph.directed(percentile)
     entries = [vertex for vertex, count in directed.in_degree() if not count]

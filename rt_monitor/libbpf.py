@@ -8,6 +8,7 @@ import enum
 import errno
 import functools
 import os
+import sys
 import types
 
 from nova_rt.rules import exception
@@ -16,6 +17,8 @@ _LIBRARY = 'libbpf.so.1'
 #: BPF_F_TEST_RUN_ON_CPU.
 _ON_CPU = 1
 _STORED = 8
+#: The first bytes of bpf_prog_info, and the place of recursion_misses in them.
+_INFO_SIZE, _MISSED_AT = 216, 208
 #: The least size of a place in a map, at which a batch call continues.
 _PLACE = 4
 #: How many values the first batch call reads.
@@ -296,6 +299,20 @@ class Object:
         _checked(_library().bpf_prog_test_run_opts(
             handle, ctypes.byref(options)))
 
+    def missed_runs(self) -> int:
+        """Returns how many events the kernel did not give to the programs.
+
+        On one CPU, a program does not run for two tasks at once.  So if a task
+        is preempted in a program, the program misses the events of other tasks
+        on this CPU (recursion_misses in bpf_prog_info, Linux 5.12).
+
+        :raises OSError: when the kernel does not tell
+        """
+        library = _library()
+        return sum(_missed(library.bpf_program__fd(ctypes.c_void_p(program)))
+                   for program in self._programs()
+                   if library.bpf_program__autoload(ctypes.c_void_p(program)))
+
     def walk(self, section: str) -> bytes:
         """Runs an iterator to its end and returns its output."""
         link = _library().bpf_link__fd(ctypes.c_void_p(self._links[section]))
@@ -347,6 +364,15 @@ class Object:
     def _refused(self, reason: str) -> exception.CannotMonitor:
         name = os.path.basename(self._path).partition('.')[0]
         return exception.CannotMonitor(what=name, reason=reason)
+
+
+def _missed(handle: int) -> int:
+    """Returns how many events a program missed."""
+    info = ctypes.create_string_buffer(_INFO_SIZE)
+    size = ctypes.c_uint32(_INFO_SIZE)
+    _checked(_library().bpf_obj_get_info_by_fd(handle, info,
+                                               ctypes.byref(size)))
+    return int.from_bytes(info.raw[_MISSED_AT:], sys.byteorder)
 
 
 def _parts(buffer: 'ctypes.Array[ctypes.c_char]', size: int, count: int

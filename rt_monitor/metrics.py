@@ -74,7 +74,12 @@ def _monitor(snapshot: monitor_snapshot.Snapshot
         'nova_rt_monitor_unseen_switches_total', 'counter',
         'Switches of tasks for which the kernel sent no event.')
     unseen.add(snapshot.missed_switches, {})
-    yield from (sources, watched, beyond, unseen)
+    missed = exposition.Family(
+        'nova_rt_monitor_missed_runs_total', 'counter',
+        'Events that the kernel did not give to the programs of a source.')
+    for name, count in snapshot.missed_runs.items():
+        missed.add(count, {'source': name})
+    yield from (sources, watched, beyond, unseen, missed)
     if snapshot.failed_pushes is not None:
         yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
                               'the endpoint did not accept.',

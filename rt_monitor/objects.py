@@ -50,6 +50,10 @@ class ProgramSource:
         """Removes the programs from the kernel."""
         self.object.close()
 
+    def missed_runs(self) -> int:
+        """Returns how many events the kernel did not give to the programs."""
+        return self.object.missed_runs()
+
     def apply(self, change: servers.Change) -> None:
         """Applies a change of the servers that are watched."""
         for group in change.remove:

@@ -75,6 +75,8 @@ class Snapshot:
         not pushed
     :ivar group_budgets: whether the programs see when the budget of a group
         runs out
+    :ivar missed_runs: by source, the events that the kernel did not give to
+        the programs; each event may be missing in the counts of any server
     """
 
     at_s: float
@@ -98,6 +100,7 @@ class Snapshot:
     failed_pushes: int | None = None
     begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
     group_budgets: bool = True
+    missed_runs: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def shows_budget(self, uuid: str) -> bool:
         """Returns whether it is known when a server had budget.
@@ -114,11 +117,18 @@ class Snapshot:
         """The measure of work by which energy is divided among servers."""
         return 'cycles' if self.counted else 'cpu_time'
 
+    @property
+    def missed_traffic(self) -> int:
+        """The events of connections that are missing in the counts."""
+        return self.missed_runs.get(transactions.Transactions.name, 0)
+
     def since(self, before: 'Snapshot') -> 'Snapshot':
         """Returns the counts since an earlier snapshot."""
         return dataclasses.replace(
             self, span_s=self.at_s - before.at_s,
             missed_switches=self.missed_switches - before.missed_switches,
+            missed_runs={name: count - before.missed_runs.get(name, 0)
+                         for name, count in self.missed_runs.items()},
             usages=self._after(before, self.usages, before.usages),
             answered=self._after(before, self.answered, before.answered),
             datagrams=self._after(before, self.datagrams, before.datagrams),
@@ -198,7 +208,8 @@ class Monitor:
         now, register = time.monotonic(), self._register
         result = Snapshot(now, now - self._begun_s, self.sources,
                           dict(register.servers), beyond=register.beyond,
-                          begun=dict(register.begun), group_budgets=self._sees)
+                          begun=dict(register.begun), group_budgets=self._sees,
+                          missed_runs=self._missed_runs())
         if self._counters:
             result = dataclasses.replace(
                 result, counted=self._counters.read(register))
@@ -221,6 +232,11 @@ class Monitor:
                 result = _with_network(
                     result, source.read(register, with_edges))
         return result
+
+    def _missed_runs(self) -> dict[str, int]:
+        """Returns the numbers of the sources whose programs miss events."""
+        return {source.name: source.missed_runs() for source in (
+            self._scheduler, self._network, self._counters) if source}
 
     def close(self) -> None:
         """Removes all programs from the kernel."""

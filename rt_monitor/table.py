@@ -172,6 +172,10 @@ def _notes(snapshot: monitor_snapshot.Snapshot) -> Iterator[str]:
             yield (f'{uuid}: {total.unclear} exchanges cannot be told apart '
                    f'as requests (TLS, HTTP/2, requests that overtake each '
                    f'other); {total.took.count} requests can.')
+    for name, count in snapshot.missed_runs.items():
+        if count:
+            yield (f'The kernel did not give {count} events to the programs '
+                   f'of {name}, so the numbers of some servers are too small.')
     for source in snapshot.sources:
         if source.reason:
             yield f'Without {source.name}: {source.reason}.'
@@ -198,7 +202,8 @@ def as_json(snapshot: monitor_snapshot.Snapshot) -> str:
             if uuid in snapshot.requests else None}
             for uuid, usage in _ordered(snapshot)},
         'beyond': snapshot.beyond,
-        'unseen_switches': snapshot.missed_switches}, indent=2)
+        'unseen_switches': snapshot.missed_switches,
+        'missed_runs': dict(snapshot.missed_runs)}, indent=2)
 
 
 def _as_json(server: servers.Watched | None, server_usage: sched.ServerUsage,

@@ -30,6 +30,16 @@ _TRAFFIC = struct.Struct('=QQQ')
 #: The end of ``struct sums``: late, beyond, answers.
 _STATS = struct.Struct('=QQQ')
 _TRAFFIC_SIZE = _TRAFFIC.size + histogram.SIZE
+#: Of a hundred requests, the events of one may be missing.
+_MISSED_PART = 0.01
+
+
+def too_many(missed: int, requests: int) -> bool:
+    """Checks whether events are missing in more than a hundredth of requests.
+
+    :param missed: the events of connections that the programs did not get
+    """
+    return missed > _MISSED_PART * requests
 
 
 class Role(enum.Enum):

@@ -22,6 +22,7 @@ from rt_models.model import planner
 from rt_models.model import variation as rt_variation
 from rt_models.model import varied
 from rt_monitor import histogram
+from rt_monitor import transactions
 
 #: If fewer requests than this are above the percentile, the percentile is
 #: unreliable.
@@ -53,6 +54,8 @@ class MeasuredLoad:
         answer
     :ivar exhausted: periods in which the budget ran out
     :ivar unclear: exchanges that cannot be told apart as requests
+    :ivar missed: events of connections, of all servers, that the kernel did
+        not give to the monitor
     """
 
     counts: Sequence[int]
@@ -63,6 +66,7 @@ class MeasuredLoad:
     reservation: rt_reservation.Reservation | None
     exhausted: int
     unclear: int = 0
+    missed: int = 0
 
     @property
     def cpu_s(self) -> float:
@@ -91,6 +95,11 @@ class MeasuredLoad:
         return sum(self.counts)
 
     @property
+    def lacks_requests(self) -> bool:
+        """Checks whether too many events are missing for any advice."""
+        return transactions.too_many(self.missed, self.requests)
+
+    @property
     def rate_hz(self) -> float:
         """Returns the arrival rate (lambda) of all vCPUs together."""
         return self.requests / self.span_s
@@ -114,6 +123,12 @@ class MeasuredLoad:
                      'requests are not answered one after another, so its '
                      'requests cannot be measured; there must be no unclear '
                      'exchange')
+        if self.lacks_requests:
+            raise exception.InvalidLoad(
+                name='number of missed events', value=self.missed,
+                rule='the kernel did not give these events of connections to '
+                     'the monitor, so requests are missing; they must be at '
+                     'most a hundredth of the requests')
         if not self.requests or not self.took.count:
             raise exception.InvalidLoad(
                 name='number of requests', value=0,
@@ -147,7 +162,8 @@ def joined(first: MeasuredLoad, then: MeasuredLoad) -> MeasuredLoad:
         [*first.counts, *then.counts], first.span_s + then.span_s,
         [*first.cpu_parts_s, *then.cpu_parts_s], then.vcpus,
         first.took + then.took, then.reservation,
-        first.exhausted + then.exhausted, first.unclear + then.unclear)
+        first.exhausted + then.exhausted, first.unclear + then.unclear,
+        first.missed + then.missed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -161,6 +161,10 @@ class Loop:
         if measured.unclear:
             return _doubt(f'{measured.unclear} exchanges are unclear, so '
                           f'requests cannot be told apart', 'unclear')
+        if measured.lacks_requests:
+            return _doubt(f'the kernel did not give {measured.missed} events '
+                          f'of connections to the monitor, so requests are '
+                          f'missing', 'missed')
         self._seen.append(self._with_arrivals(measured))
         lately = self._lately()
         above = lately.requests * (1 - self._part)

@@ -166,9 +166,9 @@ def _doubt(trace: spin.Trace, error_ns: int) -> str:
     if not trace.stolen_ns:
         return ('the hypervisor reported no steal during a burst, so a gap of '
                 'the burst cannot be told from the work of other tasks')
-    still = sum(gap.long_ns for gap in trace.gaps if gap.still)
-    unseen = trace.blind_ns + sum(gap.long_ns for gap in trace.gaps
-                                  if not gap.still)
+    still = sum(gap.long_ns - gap.others_ns for gap in trace.gaps if gap.still)
+    unseen = trace.blind_ns + sum(gap.others_ns if gap.still else gap.long_ns
+                                  for gap in trace.gaps)
     if -error_ns <= trace.stolen_ns - still <= unseen + error_ns:
         return ''
     return (f'the gaps of a burst last {still / 1e6:.0f} ms, but the '

@@ -24,6 +24,7 @@ from rt_probe import check as rt_check
 from rt_probe import errors
 from rt_probe import gaps
 
+_SCHEDSTAT = '/proc/thread-self/schedstat'
 #: A pause of the burst is a gap if it is longer than this.
 _GAP_NS = 300_000
 #: Between gaps, the CPU time of a group is read this often, and for a check,
@@ -145,14 +146,15 @@ class GroupMeter:
 
 
 class MachineMeter:
-    """Measures by the steal of the machine and the switches of this thread.
+    """Measures by the steal of the machine and the waits of this thread.
 
-    In a gap without a context switch the virtual CPU itself did not run, or
-    handled interrupts.  In a gap with a switch, other threads ran, and the
-    virtual CPU may also have stood still.  Only the steal shows the CPU time.
-    The hypervisor takes the CPU at any time, and not because of a reading.  A
-    reading and its evaluation may take longer than the shortest gap.  So a
-    pause during a reading is not a gap.
+    While this thread waits for its virtual CPU, other threads run, and the
+    virtual CPU may also stand still.  In the rest of a gap the virtual CPU
+    itself did not run, or handled interrupts.  When a virtual CPU runs again,
+    other threads often run first, because their timers have expired.  Only
+    the steal shows the CPU time.  The hypervisor takes the CPU at any time,
+    and not because of a reading.  A reading and its evaluation may take longer
+    than the shortest gap.  So a pause during a reading is not a gap.
     """
 
     blind = True
@@ -162,15 +164,23 @@ class MachineMeter:
         self._stolen_ns = stolen_ns
         self._begin = self._first = self._usual_ns = 0
         self._begin, self._first = self._passed_and_stolen()
-        self._switches = _switches()
+        self._switches, self._waited = _switches(), _waited_ns()
         self.stolen_ns = 0
 
     def read(self, gone_ns: int) -> tuple[int, int]:
         passed, self.stolen_ns = self._passed_and_stolen()
-        switches = _switches()
-        others = gone_ns if switches != self._switches else 0
-        self._switches = switches
-        return passed - self.stolen_ns, others
+        return passed - self.stolen_ns, min(gone_ns, self._others_ns(gone_ns))
+
+    def _others_ns(self, gone_ns: int) -> int:
+        """Returns for how long other threads ran, or may have run, in a gap.
+
+        :param gone_ns: the length of the gap
+        """
+        before, waited = (self._switches, self._waited)
+        self._switches, self._waited = _switches(), _waited_ns()
+        if waited is None or self._waited is None:
+            return gone_ns if self._switches != before else 0
+        return self._waited - waited
 
     def _passed_and_stolen(self) -> tuple[int, int]:
         """Returns the time and the steal since the beginning.
@@ -194,6 +204,19 @@ class MachineMeter:
 def _switches() -> int:
     usage = resource.getrusage(resource.RUSAGE_THREAD)
     return usage.ru_nivcsw + usage.ru_nvcsw
+
+
+def _waited_ns() -> int | None:
+    """Returns for how long this thread has waited for a CPU, in ns.
+
+    :returns: None if the kernel does not count waits (CONFIG_SCHED_INFO)
+    """
+    try:
+        with open(_SCHEDSTAT, encoding='ascii') as file:
+            ran, waited, _ = map(int, file.read().split())
+    except (OSError, ValueError):
+        return None
+    return waited if ran else None
 
 
 class Burst:

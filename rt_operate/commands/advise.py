@@ -204,7 +204,7 @@ class _PartsOfLoad:
         self._cpu_s: list[float] = []
         self._took = histogram.Histogram()
         self._span_s = 0.0
-        self._exhausted = self._unclear = 0
+        self._exhausted = self._unclear = self._missed = 0
 
     def add(self, snapshot: monitor_snapshot.Snapshot, uuid: str) -> None:
         """Adds a snapshot, which counts from the previous snapshot."""
@@ -216,6 +216,7 @@ class _PartsOfLoad:
         self._counts.append(traffic.stats.answers)
         self._took += total.took
         self._unclear += total.unclear
+        self._missed += snapshot.missed_traffic
         usage = snapshot.usages.get(uuid)
         self._cpu_s.append(usage.vcpus_ns / 1e9 if usage else 0.0)
         self._exhausted += usage.whole.counts.exhausted if usage else 0
@@ -229,7 +230,7 @@ class _PartsOfLoad:
             self._server.vcpus or max(1, len(self._server.groups) - 1),
             self._took, rt_reservation.Reservation(
                 granted.runtime_us, granted.period_us) if granted else None,
-            self._exhausted, self._unclear)
+            self._exhausted, self._unclear, self._missed)
 
 
 def _lines(measured: rt_advice.MeasuredLoad,

@@ -10,6 +10,8 @@ import dataclasses
 import pathlib
 import struct
 
+#: The first bytes of the types of the kernel, which are in no section.
+_MAGIC = b'\x9f\xeb'
 _SECTION = struct.Struct('<IIQQQQIIQQ')
 _HEADER = struct.Struct('<HBBIIIII')
 _TYPE = struct.Struct('<III')
@@ -36,10 +38,12 @@ class Type:
 
 
 class Types:
-    """The types of an object file, by number."""
+    """The types of an object file, or of the kernel, by number."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        data = _section(path.read_bytes(), b'.BTF')
+        data = path.read_bytes()
+        if not data.startswith(_MAGIC):
+            data = _section(data, b'.BTF')
         _, _, _, head, types, types_size, names, _ = _HEADER.unpack_from(data)
         self._names = data[head + names:]
         self.all = [Type('void', 0, 0, 0, b'')]

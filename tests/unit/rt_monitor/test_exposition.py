@@ -58,7 +58,7 @@ def look_at(**seen):
         requests=dict.fromkeys(seen, http.ServerRequests({http.Request(
             transactions.Role.SERVER, 'GET', '/a"\\b/:n',
             '2xx'): usage().waits}, http.HttpStats(7, 8))),
-        failed_pushes=6)
+        failed_pushes=6, missed_runs={'sched': 9, 'tcp': 0})
 
 
 def full():
@@ -124,6 +124,9 @@ class ExpositionTest(unittest.TestCase):
             'reason', ''), ('source', 'sched'), ('state', 'on')))
         self.assertEqual(3, self.value('monitor_servers_beyond'))
         self.assertEqual(4, self.value('monitor_unseen_switches_total'))
+        self.assertEqual([9, 0], [
+            self.value('monitor_missed_runs_total', ('source', name))
+            for name in ('sched', 'tcp')])
 
     def test_transactions(self):
         labels = (('role', 'server'), ('server', 'u1'))

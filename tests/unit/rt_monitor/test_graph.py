@@ -176,6 +176,16 @@ class GraphTest(unittest.TestCase):
         self.assertIn('192.0.2.9 -> tier"3:80: 5 unclear exchanges', text)
         self.assertIsNone(found.vertices['u3'].own_s)
 
+    def test_events_are_missing(self):
+        few, many = (graph.build(dataclasses.replace(
+            CHAIN, missed_runs={'tcp': count}), 4) for count in (1, 100))
+        self.assertEqual(self.graph, few)
+        self.assertEqual(100, many.missed)
+        self.assertIsNone(many.arrival_rate_hz)
+        self.assertEqual(dict.fromkeys(NOT_KNOWN), many.saturation)
+        self.assertEqual([], graph.critical_path(many, 0.9))
+        self.assertIn('did not give 100 events', drawing.text(many, 0.9))
+
     def test_peers_beyond_the_places(self):
         """Peers beyond the places have neither an address nor a port."""
         seen_of = transactions.ServerTransactions(

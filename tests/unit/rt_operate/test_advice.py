@@ -86,6 +86,13 @@ class AdviceTest(unittest.TestCase):
         with self.assertRaisesRegex(exception.InvalidLoad, 'HTTP/2'):
             self.advise(unclear=3)
 
+    def test_events_are_missing(self):
+        requests = PLAIN.requests
+        self.advise(missed=requests // 100)
+        with self.assertRaisesRegex(exception.InvalidLoad,
+                                    'missed events.*requests are missing'):
+            self.advise(missed=requests // 100 + 1)
+
     def test_few_requests_are_taken_with_caution(self):
         few = dataclasses.replace(PLAIN, counts=[100] * 2, span_s=2.0,
                                   cpu_parts_s=[0.1] * 2)

@@ -20,14 +20,16 @@ TARGET = rt_load.Target(40_000.0, 0.95)
 LIMITS = loop.Limits(0.1, 0.6)
 
 
-def measured(count=2000, cpu_s=4.0, took_ms=20.0, runtime=3000, unclear=0):
+def measured(count=2000, cpu_s=4.0, took_ms=20.0, runtime=3000, unclear=0,
+             missed=0):
     """A server over 20 s, of which all requests took the same time."""
     took = [0] * histogram.BUCKETS
     took[histogram.bucket_of(int(took_ms * 1_000_000))] = count
     held = reservation.Reservation(runtime, PERIOD) if runtime else None
     return advice.MeasuredLoad(
         [count // 20] * 20, 20.0, [cpu_s / 20] * 20, 1,
-        histogram.Histogram.from_counts(took, 0), held, 0, unclear)
+        histogram.Histogram.from_counts(took, 0), held, 0, unclear,
+        missed)
 
 
 class LoopTest(base.BaseTestCase):
@@ -42,6 +44,7 @@ class LoopTest(base.BaseTestCase):
     def test_nothing_on_doubtful_signals(self):
         for load, reason in ((
                 {'unclear': 1}, '1 exchanges are unclear'), (
+                {'missed': 21}, 'did not give 21 events'), (
                 {'count': 20}, ' requests were seen, '), (
                 {'runtime': 0}, 'has no reservation')):
             for decision in self.steps(**load, took_ms=90):

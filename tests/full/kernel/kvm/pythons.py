@@ -56,7 +56,7 @@ while read -r count options; do
     fi
 done
 '''
-_PATIENCE_SECONDS = 3600
+_PATIENCE_SECONDS = 900
 _POLL_SECONDS = 0.05
 
 
@@ -85,7 +85,7 @@ class Python:
 
     def wait(self) -> None:
         """Waits until the guest has started, or keeps its vCPU busy."""
-        if (line := self._lines.readline().strip()) != 'busy':
+        if (line := self._line().strip()) != 'busy':
             raise RuntimeError(f'the guest says {line!r}')
 
     def spin(self, loads: int) -> None:
@@ -100,13 +100,21 @@ class Python:
         :returns: the report, and the time at which the report arrived
         """
         self._send(loads, options)
-        line = self._lines.readline()
+        line = self._line()
         arrived = time.time()
         try:
             said: dict[str, Any] = json.loads(line)
         except ValueError as error:
             raise RuntimeError(f'the guest says {line!r}') from error
         return said, arrived
+
+    def _line(self) -> str:
+        try:
+            return self._lines.readline()
+        except TimeoutError:
+            raise RuntimeError(
+                'the guest has hung; doc/source/contributor/lab.rst names an '
+                'error of QEMU that makes guests hang') from None
 
     def _send(self, loads: int, options: tuple[str, ...]) -> None:
         self._serial.sendall(f'{loads} {" ".join(options)}\n'.encode())

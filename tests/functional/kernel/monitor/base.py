@@ -25,7 +25,7 @@ from tests.functional.kernel import base
 UUID = 'watched'
 _SECONDS = settings.patience(20)
 #: libbpf needs the types of the running kernel to load the programs.
-_TYPES = pathlib.Path('/sys/kernel/btf/vmlinux')
+TYPES = pathlib.Path('/sys/kernel/btf/vmlinux')
 _KERNEL = pathlib.Path('/proc/kallsyms')
 #: A symbol that a kernel has if it can run the programs of a source.
 _SYMBOLS = {'tcp': '__traceiter_sock_send_length', 'tap': 'tcx_link_attach'}
@@ -65,7 +65,7 @@ def why_not(source: str = sched.Scheduler.name) -> str:
     """Returns why the programs of a source cannot run; '' if they can."""
     if os.geteuid() != 0:
         return 'needs root'
-    if not _TYPES.exists():
+    if not TYPES.exists():
         return 'the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)'
     symbol = _SYMBOLS.get(source, '')
     if symbol and f' {symbol}\n' not in _KERNEL.read_text():

@@ -10,6 +10,7 @@ import ddt
 from rt_monitor import libbpf
 from rt_monitor import objects
 from tests.functional.kernel.monitor import base
+from tests.unit.rt_monitor import btf
 
 ENTRIES = 300
 
@@ -44,6 +45,12 @@ class MapsTest(base.ProgramsTest):
         self.assertEqual([*range(waits.entries)], [*found])
         self.assertEqual(waits.get(objects.key(17)), found.pop(17))
         self.assertFalse(any(map(any, found.values())))
+
+    def test_events_that_programs_missed(self):
+        members = btf.Types(base.TYPES).layout('bpf_prog_info')
+        self.assertIn(('recursion_misses', libbpf._MISSED_AT,
+                       libbpf._INFO_SIZE - libbpf._MISSED_AT), members)
+        self.assertEqual(0, self.object.missed_runs())
 
     def test_of_none(self):
         self.assertEqual([], [*self.object.map('groups').items()])

@@ -48,6 +48,7 @@ class Scheduler:
 
     name = 'sched'
     budgets = True
+    missed = 0
 
     def __init__(self):
         self.looks = 0
@@ -65,6 +66,9 @@ class Scheduler:
 
     def missed_switches(self):
         return 0
+
+    def missed_runs(self):
+        return self.missed * self.looks
 
     def close(self):
         self.looks = -1
@@ -228,6 +232,15 @@ class MonitorTest(commands.CommandTest):
             server['exhausted_periods'], server['reserved_cpus']))
         self.assertEqual(5_000_000, server['by_vcpu']['0']['cpu_ns'])
         self.assertIsNone(found['servers']['u1']['reserved_cpus'])
+
+    def test_events_that_programs_missed(self):
+        note = 'did not give 3 events to the programs of sched'
+        self.assertNotIn('did not give', self.out(
+            'top', '--once', '--seconds', '0.1'))
+        self.scheduler.missed = 3
+        self.assertIn(note, self.out('top', '--once', '--seconds', '0.1'))
+        self.assertEqual(3, json.loads(self.out(
+            'top', '--seconds', '0.1', '-f', 'json'))['missed_runs']['sched'])
 
     def test_budgets_that_are_not_seen(self):
         """An unknown number is not shown as 0."""
