@@ -24,7 +24,7 @@ from demo import vdu
 
 # The log has one of these when Placement knows no host.
 UNPLACED = ('The server asks for', 'Placement offers no host')
-# Placement does not know how much of each pCPU is free, but RTShareFilter does.
+# Placement does not know how much of each pCPU is free; RTShareFilter knows.
 NO_ROOM = ('The server asks for',
            'Placement offers no host|CPU reservation refused')
 
