@@ -136,7 +136,7 @@ def _missed(snapshot: monitor_snapshot.Snapshot) -> int:
     requests = sum(traffic.total(role).took.count
                    for traffic in snapshot.answered.values()
                    for role in transactions.Role)
-    missed = snapshot.missed_traffic
+    missed = snapshot.missed_traffic(snapshot.answered)
     return missed if transactions.too_many(missed, requests) else 0
 
 

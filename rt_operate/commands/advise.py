@@ -216,7 +216,7 @@ class _PartsOfLoad:
         self._counts.append(traffic.stats.answers)
         self._took += total.took
         self._unclear += total.unclear
-        self._missed += snapshot.missed_traffic
+        self._missed += snapshot.missed_traffic([uuid])
         usage = snapshot.usages.get(uuid)
         self._cpu_s.append(usage.vcpus_ns / 1e9 if usage else 0.0)
         self._exhausted += usage.whole.counts.exhausted if usage else 0

@@ -177,9 +177,15 @@ class GraphTest(unittest.TestCase):
         self.assertIsNone(found.vertices['u3'].own_s)
 
     def test_events_are_missing(self):
-        few, many = (graph.build(dataclasses.replace(
-            CHAIN, missed_runs={'tcp': count}), 4) for count in (1, 100))
-        self.assertEqual(self.graph, few)
+        """The programs for traffic of virtual machines miss no events."""
+        containers = {uuid: dataclasses.replace(each, sockets=True)
+                      for uuid, each in CHAIN.servers.items()}
+        machines, few, many = (graph.build(dataclasses.replace(
+            CHAIN, servers=servers_, missed_runs={'tcp': count}), 4)
+            for servers_, count in ((CHAIN.servers, 100), (containers, 1),
+                                    (containers, 100)))
+        self.assertEqual([0, 0], [machines.missed, few.missed])
+        self.assertEqual(self.graph, machines)
         self.assertEqual(100, many.missed)
         self.assertIsNone(many.arrival_rate_hz)
         self.assertEqual(dict.fromkeys(NOT_KNOWN), many.saturation)

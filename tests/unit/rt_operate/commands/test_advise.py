@@ -24,7 +24,7 @@ PEER = transactions.Peer(transactions.Role.SERVER,
 COUNTS = [90, 110, 95, 105, 100, 88, 112, 100, 93, 107] * 3
 
 
-def made_up(count, answered=True):
+def made_up(count, answered=True, missed=0):
     buckets = [0] * histogram.BUCKETS
     buckets[histogram.bucket_of(40_000_000)] = count
     took = histogram.Histogram.from_counts(buckets, count * 40_000_000)
@@ -39,16 +39,17 @@ def made_up(count, answered=True):
             {PEER: transactions.Edge(0, 0, took)},
             stats=transactions.TransactionStats(answers=count))}
         if answered else {},
-        network=transactions.TransactionStats() if answered else None)
+        network=transactions.TransactionStats() if answered else None,
+        missed_runs={'tcp': missed})
 
 
 class AdviseTest(commands.CommandTest):
 
     main = staticmethod(main.main)
 
-    def run_main(self, *argv, answered=True):
+    def run_main(self, *argv, **options):
         with mock.patch.object(monitor, 'snapshots', lambda *_, **__: (
-                made_up(count, answered) for count in COUNTS)):
+                made_up(count, **options) for count in COUNTS)):
             return super().run_main(*argv)
 
     def advise(self, *argv, **options):
@@ -83,6 +84,12 @@ class AdviseTest(commands.CommandTest):
         status, out, err = self.advise('web', answered=False)
         self.assertEqual((1, ''), (status, out))
         self.assertIn('the server answered no request over TCP', err)
+
+    def test_events_are_missing(self):
+        status, out, err = self.advise('web', missed=2)
+        self.assertEqual((1, ''), (status, out))
+        self.assertIn('did not give these events', err)
+        self.assertIn('Advice beside', self.advise('web', missed=1)[1])
 
     def test_graph(self):
         for form, word in (('text', 'Requests from outside: 90.0'),
