@@ -120,8 +120,8 @@ class Snapshot:
     def missed_traffic(self, uuids: Iterable[str]) -> int:
         """Returns how many events of connections servers may lack.
 
-        The traffic of virtual machines passes other programs, which miss no
-        events.
+        The traffic of virtual machines passes programs at their network
+        interfaces, which the kernel always runs.
         """
         if not any(self.servers[uuid].sockets for uuid in uuids
                    if uuid in self.servers):

@@ -80,7 +80,9 @@ def budget(group: pathlib.Path) -> tuple[int, int]:
 
 def give(group: pathlib.Path, runtime_us: int,
          period_us: int = _PERIOD_US) -> None:
-    """Gives a group that has no other period a budget.
+    """Writes the budget of a group.
+
+    Without *period_us*, the group must have the period of a new group.
 
     :raises OSError: when other groups leave no room
     """
